@@ -1,0 +1,73 @@
+import type { HeaderChange } from "./source.js";
+
+/**
+ * A request as a proxy received it. Strings that come from the wire (`host`, `target`, header values) are byte
+ * strings: one character per byte, as Node's HTTP parser gives them. Nothing is parsed or decoded by the caller.
+ */
+export interface RequestInput {
+  /** As sent, such as `GET`. */
+  method: string;
+  scheme: "http" | "https";
+  /** The Host header or `:authority`, raw; empty if there is none. */
+  host: string;
+  /** The request target, raw: origin form or absolute form. */
+  target: string;
+  /** `HTTP/1.1`, `HTTP/2.0` and so on. */
+  protocol: string;
+  clientAddress: string;
+  clientPort: number;
+  /** Value of a header by lower-case name, repeated headers joined by ", " (cookies by "; "); undefined if absent. */
+  header(name: string): string | undefined;
+}
+
+/** A header change with its value already filled in. */
+export type FilledHeaderChange =
+  | Exclude<HeaderChange, { op: "set-request" | "add-response" }>
+  | { op: "set-request"; name: string; value: string }
+  | { op: "add-response"; name: string; value: string; always: boolean };
+
+/** Where a decision came from: `Kind/namespace/name`, the host pattern and the path that matched (as their object spells them). */
+export interface DecisionOrigin {
+  resource: string;
+  host: string;
+  path: string;
+}
+
+/** What to do with a request. All text is byte strings, ready for the wire. */
+export type Decision =
+  | {
+      action: "proxy";
+      /** Identity of the upstream. */
+      upstreamKey: string;
+      /** `namespace/service:port`. */
+      upstream: string;
+      peer: { address: string; port: number; index: number };
+      /** Path and query for the upstream. */
+      target: string;
+      headers: FilledHeaderChange[];
+      origin?: DecisionOrigin;
+    }
+  | { action: "redirect"; status: number; location: string; headers: FilledHeaderChange[]; origin?: DecisionOrigin }
+  | {
+      action: "return";
+      status: number;
+      /** Undefined where the proxy is to show its own page for `status` (404, 503, 400). */
+      body?: string;
+      contentType?: string;
+      headers: FilledHeaderChange[];
+      /** Set on 503: the upstream that has no peer. */
+      upstream?: string;
+      origin?: DecisionOrigin;
+    };
+
+/** One rule that was looked at, in order, and what became of it. */
+export interface ExplainStep {
+  step: "host" | "guard" | "route" | "condition" | "split" | "unmatched" | "upstream" | "request";
+  /** What was tried, in the object's own spelling. */
+  rule: string;
+  /** Object that owns the rule, if any. */
+  resource?: string;
+  result: "taken" | "passed";
+  /** Why. */
+  reason: string;
+}

@@ -1,0 +1,171 @@
+/**
+ * What the core compiles: the rules of one host pattern (a *shard*) and the peers of one upstream (a *peer set*).
+ *
+ * All text is ordinary JavaScript text and is stored as UTF-8. The same objects give the same image bytes,
+ * whatever the order of `routes`; only the order of regex routes, of `guards` and of `matches` carries meaning.
+ */
+
+/** The hosts that a shard answers for. Host names are lower case, without port and final dot. */
+export type HostPattern =
+  /** One host, compared in full. */
+  | { kind: "exact"; host: string }
+  /** `*.suffix`; `labels: "one"` covers a single label (Ingress), `"any"` one or more (VirtualServer). */
+  | { kind: "wildcard"; suffix: string; labels: "one" | "any" }
+  /** Rules that name no host: consulted when no exact and no wildcard pattern covers the request's host. */
+  | { kind: "any" }
+  /** The last resort of every host: only its `unmatched` outcome counts. */
+  | { kind: "default" };
+
+/** How a route's path is compared with the normalised request path. */
+export type PathRule =
+  /** The whole path, byte for byte (Ingress `Exact`, VirtualServer `=`). */
+  | { kind: "exact"; path: string }
+  /** Whole path segments; a final slash does not count (Ingress `Prefix`). */
+  | { kind: "segments"; path: string }
+  /** Plain text prefix (VirtualServer `/x`); `stopsRegex` is `^~`. */
+  | { kind: "prefix"; path: string; stopsRegex: boolean }
+  /** RE2 syntax over bytes; `anchored` ties it to the start of the path. */
+  | { kind: "regex"; pattern: string; ignoreCase: boolean; anchored: boolean };
+
+/** Request-derived values, named as in NGINX, without the dollar sign. */
+export type VariableName =
+  | "args"
+  | "host"
+  | "http2"
+  | "https"
+  | "query_string"
+  | "remote_addr"
+  | "remote_port"
+  | "request"
+  | "request_method"
+  | "request_uri"
+  | "scheme"
+  | "server_protocol"
+  | "uri";
+
+/** A value that is read from the request. */
+export type ValueSource =
+  | { kind: "header"; name: string }
+  | { kind: "cookie"; name: string }
+  | { kind: "argument"; name: string }
+  | { kind: "variable"; name: VariableName };
+
+/** A literal, a value of the request, or a group of the route's regex (1 to 9). */
+export type TemplatePart = string | ValueSource | { kind: "group"; index: number };
+
+/** Parts that are written one after another. */
+export type Template = TemplatePart[];
+
+/** What a condition compares its value with. `equals` ignores ASCII case; `empty` holds for absent and empty. */
+export type ConditionTest =
+  | { kind: "equals"; value: string }
+  | { kind: "regex"; pattern: string; ignoreCase: boolean }
+  | { kind: "empty" };
+
+/** `negated` turns the result of the test around; an absent value is compared as the empty text. */
+export interface Condition {
+  source: ValueSource;
+  test: ConditionTest;
+  negated: boolean;
+}
+
+/** All conditions must hold. */
+export interface Match {
+  conditions: Condition[];
+  outcome: Outcome;
+}
+
+/** How the request target for the upstream is made. The query is carried over once. */
+export type Rewrite =
+  /** `text` takes the place of the part of the path that a prefix rule matched. */
+  | { kind: "prefix"; text: string }
+  /** The template is the whole new path. */
+  | { kind: "path"; template: Template };
+
+/** A change that the proxy makes to headers. Names are sent as written and compared without case. */
+export type HeaderChange =
+  /** Sets a header of the request to the upstream; an empty value removes it. */
+  | { op: "set-request"; name: string; value: Template }
+  /** The client's headers are not passed on. */
+  | { op: "drop-request" }
+  /** Adds a header to the answer; without `always` only to 200, 201, 204, 206, 301-304, 307 and 308. */
+  | { op: "add-response"; name: string; value: Template; always: boolean }
+  /** Removes a header of the upstream's answer. */
+  | { op: "hide-response"; name: string }
+  /** Passes a header that a proxy hides by default. */
+  | { op: "pass-response"; name: string }
+  /** An upstream header (X-Accel-*, Expires, Cache-Control, Set-Cookie, Vary) that has no effect on the proxy. */
+  | { op: "ignore-response"; name: string };
+
+export type Action =
+  | { kind: "proxy"; upstream: string; rewrite?: Rewrite; headers?: HeaderChange[] }
+  | { kind: "redirect"; status: number; location: Template; headers?: HeaderChange[] }
+  | { kind: "return"; status: number; contentType: string; body: Template; headers?: HeaderChange[] };
+
+/** One entry is chosen by weight; the total may be anything from 1 to 1,000,000; weight 0 is never chosen. */
+export interface Split {
+  kind: "split";
+  entries: { weight: number; action: Action }[];
+}
+
+export type Outcome = Action | Split;
+
+/** A route of a shard. */
+export interface Route {
+  path: PathRule;
+  /** The path as its object spells it; shown in decisions. */
+  label: string;
+  /** `Kind/namespace/name` of the object that owns the route; shown in decisions. */
+  resource: string;
+  /** Tried in order; the first whose conditions hold decides. */
+  matches: Match[];
+  /** Without one, and with no match that holds, the next candidate route is tried. */
+  outcome?: Outcome;
+}
+
+/** The rules of one host pattern: what is compiled into one shard. */
+export interface HostRules {
+  pattern: HostPattern;
+  /** Tried before any path, in order (such as the redirect from http to https). */
+  guards: { resource: string; match: Match }[];
+  routes: Route[];
+  /** When no route decides. Without it: the outcome of the `default` pattern, else 404. */
+  unmatched?: { resource: string; outcome: Outcome };
+}
+
+/** A peer: an IP literal (IPv6 without brackets) and a port. */
+export interface Peer {
+  address: string;
+  port: number;
+  /** 1 to 65,535. */
+  weight: number;
+}
+
+/** How a peer is chosen. `ring` hashes `ip:port` as lua-resty-chash does, `nginx-ring` as NGINX's `hash ... consistent`. */
+export type BalanceMethod =
+  | { kind: "round-robin" }
+  | { kind: "ring"; key: Template }
+  | { kind: "nginx-ring"; key: Template };
+
+/** The peers of one upstream. `key` is its identity, `kind/namespace/object/name`. */
+export interface PeerSetSource {
+  key: string;
+  /** `namespace/service:port`, shown in decisions. */
+  display: string;
+  method: BalanceMethod;
+  peers: Peer[];
+}
+
+/** Text form of a pattern: `shop.example.com`, `*.example.com` (one label), `**.example.com` (any number), `` (no host), `default`. */
+export function patternText(pattern: HostPattern): string {
+  switch (pattern.kind) {
+    case "exact":
+      return pattern.host;
+    case "wildcard":
+      return `${pattern.labels === "one" ? "*" : "**"}.${pattern.suffix}`;
+    case "any":
+      return "";
+    case "default":
+      return "default";
+  }
+}
