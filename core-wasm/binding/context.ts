@@ -87,9 +87,10 @@ export class Context {
     const targetLength = target.length;
     if (hostLength + targetLength > INPUT_SIZE) return -1;
     const bytes = this.bytes;
-    let at = this.#input;
-    for (let i = 0; i < hostLength; i++) bytes[at++] = host.charCodeAt(i);
-    for (let i = 0; i < targetLength; i++) bytes[at++] = target.charCodeAt(i);
+    const input = this.#input;
+    for (let i = 0; i < hostLength; i++) bytes[input + i] = host.charCodeAt(i);
+    const at = input + hostLength;
+    for (let i = 0; i < targetLength; i++) bytes[at + i] = target.charCodeAt(i);
     return this.#core.exports.route(this.pointer, hostLength, targetLength, https ? HTTPS : 0, random | 0);
   }
 

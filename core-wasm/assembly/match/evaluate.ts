@@ -8,6 +8,7 @@ import {
   GUARD_SIZE,
   K_NEED,
   MATCH_SIZE,
+  MAX_HOST,
   M_OUTCOME,
   NONE,
   ROUTE_REGEX,
@@ -30,7 +31,7 @@ import {
 } from "../image/layout";
 import { regexTest } from "../regex/regex";
 import { startOutput } from "../request/render";
-import { takeHost } from "../request/host";
+import { takeHost, takePlainHost } from "../request/host";
 import { takeTarget } from "../request/target";
 import { E_POINTER, E_STATE, NEED, OK } from "../status";
 import {
@@ -65,7 +66,7 @@ import {
 import { T_DEFAULT, imageOf } from "../table/table";
 import { STAGE_DONE, STAGE_PICK, act, pickPeer, refuse } from "./act";
 import { allHold } from "./conditions";
-import { findShard } from "./hosts";
+import { findPlainHost, findShard } from "./hosts";
 import { askFor, takeAnswers } from "./need";
 import {
   TRACE_FALLS,
@@ -251,8 +252,14 @@ export function decide(ctx: usize, hostLength: u32, targetLength: u32, flags: u3
   store<u32>(ctx, 0, X_TRACE_COUNT);
   startOutput(ctx);
   let input: usize = load<u32>(ctx, X_INPUT);
-  if (!takeHost(ctx, input, hostLength) || !takeTarget(ctx, input + hostLength, targetLength)) return refuse(ctx, 400);
-  let handle = findShard(ctx, load<u32>(ctx, X_TABLE));
+  let table: usize = load<u32>(ctx, X_TABLE);
+  let handle: usize = 0;
+  if (hostLength - 1 < MAX_HOST && !tracing(ctx)) {
+    handle = findPlainHost(ctx, table, takePlainHost(ctx, input, hostLength));
+  }
+  if (!handle && !takeHost(ctx, input, hostLength)) return refuse(ctx, 400);
+  if (!takeTarget(ctx, input + hostLength, targetLength)) return refuse(ctx, 400);
+  if (!handle) handle = findShard(ctx, table);
   if (!handle) return unmatched(ctx);
   let image = imageOf(handle);
   store<u32>(ctx, <u32>handle, X_HANDLE);

@@ -50,6 +50,11 @@ function findWildcard(ctx: usize, table: usize): usize {
   return 0;
 }
 
+/** The exact shard for a host that `takePlainHost` has taken; 0 if there is none, which does not say that it is a host. */
+export function findPlainHost(ctx: usize, table: usize, hash: u32): usize {
+  return lookUp(table, hash, true, ctx + X_HOST, load<u32>(ctx, X_HOST_LENGTH));
+}
+
 /** The handle of the shard that answers for the host of the request; 0 if there is none. */
 export function findShard(ctx: usize, table: usize): usize {
   let length = load<u32>(ctx, X_HOST_LENGTH);

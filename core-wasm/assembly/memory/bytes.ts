@@ -39,21 +39,29 @@ export function compareBytes(a: usize, aLength: u32, b: usize, bLength: u32): i3
 
 /**
  * A 32-bit hash of a byte string: eight bytes a step, multiply and fold. For hash tables only; it is no part of any
- * image and may differ between versions.
+ * image and may differ between versions. `hashStart`, `hashStep` and `hashEnd` give the same for whoever has the words.
  */
 export function hashBytes(pointer: usize, length: u32): u32 {
-  let h: u64 = 0x9e3779b97f4a7c15 ^ <u64>length;
+  let h = hashStart(length);
   let i: u32 = 0;
-  for (; i + 8 <= length; i += 8) {
-    h = (h ^ load<u64>(pointer + i)) * 0xff51afd7ed558ccd;
-    h ^= h >> 32;
-  }
+  for (; i + 8 <= length; i += 8) h = hashStep(h, load<u64>(pointer + i));
   if (i < length) {
     let w: u64 = 0;
     for (let s: u64 = 0; i < length; i++, s += 8) w |= <u64>load<u8>(pointer + i) << s;
-    h = (h ^ w) * 0xff51afd7ed558ccd;
-    h ^= h >> 32;
+    h = hashStep(h, w);
   }
-  h *= 0xc4ceb9fe1a85ec53;
-  return <u32>(h >> 32);
+  return hashEnd(h);
+}
+
+export function hashStart(length: u32): u64 {
+  return 0x9e3779b97f4a7c15 ^ <u64>length;
+}
+
+export function hashStep(h: u64, word: u64): u64 {
+  h = (h ^ word) * 0xff51afd7ed558ccd;
+  return h ^ (h >> 32);
+}
+
+export function hashEnd(h: u64): u32 {
+  return <u32>((h * 0xc4ceb9fe1a85ec53) >> 32);
 }

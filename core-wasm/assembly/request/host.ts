@@ -1,5 +1,6 @@
 /** The host of a request, normalised as NGINX does (ngx_http_validate_host): lower case, no port, no final dot. */
 import { MAX_HOST } from "../image/layout";
+import { hashEnd, hashStart, hashStep } from "../memory/bytes";
 import { X_HOST, X_HOST_LENGTH } from "../table/context";
 
 /**
@@ -69,6 +70,38 @@ export function normaliseHost(to: usize, from: usize, length: u32): i32 {
   if (!i && length) return -1;
   store<u64>(to + i, 0);
   return <i32>i;
+}
+
+const HIGH: u64 = 0x8080808080808080;
+const LOW: u64 = 0x0101010101010101;
+
+/** ASCII lower case of eight bytes at once. */
+function lowerWord(w: u64): u64 {
+  let seven = w & ~HIGH;
+  let upper = (seven + (128 - 65) * LOW) & ~(seven + (127 - 90) * LOW) & ~w & HIGH;
+  return w | (upper >> 2);
+}
+
+/**
+ * Writes the host of a request into its context in lower case and otherwise as it came, and returns its hash: all that
+ * is needed to find the usual host, one that names an exact pattern to the letter. Any other must be taken by `takeHost`,
+ * which also says whether it is a host at all. `length` is at most MAX_HOST.
+ */
+export function takePlainHost(ctx: usize, from: usize, length: u32): u32 {
+  let to = ctx + X_HOST;
+  let h = hashStart(length);
+  let left = length;
+  for (; left >= 8; left -= 8, from += 8, to += 8) {
+    let w = lowerWord(load<u64>(from));
+    store<u64>(to, w);
+    h = hashStep(h, w);
+  }
+  // Input can be read past its end; what is beyond the host is masked out.
+  let rest = left ? lowerWord(load<u64>(from)) & (((<u64>1) << (left << 3)) - 1) : 0;
+  store<u64>(to, rest);
+  if (left) h = hashStep(h, rest);
+  store<u32>(ctx, length, X_HOST_LENGTH);
+  return hashEnd(h);
 }
 
 /** Normalises the host of a request into its context; false if it is not one. */
