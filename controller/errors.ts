@@ -149,7 +149,7 @@ const OBJECT_ENTRIES = {
   },
   TEXT_INVALID: {
     meaning: "A text has a dollar sign or a character that it cannot have.",
-    remedy: "Put variables in braces, such as ${host}, and leave out control characters.",
+    remedy: `Put variables in braces, such as \${host}, and leave out control characters.`,
   },
   UPSTREAM_UNKNOWN: {
     meaning: "An action names an upstream that the object does not have.",
@@ -157,7 +157,7 @@ const OBJECT_ENTRIES = {
   },
   URL_INVALID: {
     meaning: "A redirect URL is not absolute.",
-    remedy: "Start it with http://, https://, ${scheme}:// or ${http_x_forwarded_proto}://.",
+    remedy: `Start it with http://, https://, \${scheme}:// or \${http_x_forwarded_proto}://.`,
   },
   VARIABLE_UNKNOWN: {
     meaning: "A text uses a variable that is not allowed there.",

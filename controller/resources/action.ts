@@ -115,7 +115,7 @@ function readUrl(field: Field): Template | undefined {
   const text = field.requiredLine();
   if (text === undefined) return undefined;
   if (!ABSOLUTE_URL.test(text)) {
-    const starts = "http://, https://, ${scheme}:// or ${http_x_forwarded_proto}://";
+    const starts = `http://, https://, \${scheme}:// or \${http_x_forwarded_proto}://`;
     field.error("URL_INVALID", `${quote(text)} must start with ${starts}`);
     return undefined;
   }

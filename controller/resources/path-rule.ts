@@ -1,7 +1,7 @@
 import type { PatternChecker } from "../../core-wasm/binding/api.js";
 import type { PathRule } from "../../core-wasm/binding/source.js";
 import type { Field } from "./field.js";
-import { quote } from "./problem.js";
+import { plain, quote } from "./problem.js";
 
 /** A path that was read: how it is compared, how its object spells it, and the groups of its pattern. */
 export interface ParsedPath {
@@ -85,7 +85,7 @@ export function readRegex(
   const result = checker.checkRegex(pattern, ignoreCase);
   if ("groups" in result) return result.groups;
   const { position, message } = result.problem;
-  field.error("REGEX_INVALID", `${quote(pattern)} does not compile, at byte ${position}: ${message}`);
+  field.error("REGEX_INVALID", `${quote(pattern)} does not compile, at byte ${position}: ${plain(message)}`);
   return undefined;
 }
 

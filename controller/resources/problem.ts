@@ -57,9 +57,18 @@ const MAX_QUOTED = 80;
  * can neither break a log line nor disguise itself in a terminal.
  */
 export function quote(text: string): string {
-  const shortened = text.length > MAX_QUOTED ? `${text.slice(0, MAX_QUOTED)}...` : text;
-  return JSON.stringify(shortened).replace(
-    /[^\x20-\x7e]/g,
-    (char) => `\\u${char.charCodeAt(0).toString(16).padStart(4, "0")}`,
-  );
+  return escapeUnprintable(JSON.stringify(shorten(text, MAX_QUOTED)));
+}
+
+/** A message that came from elsewhere, made safe to print like a quoted value. */
+export function plain(text: string): string {
+  return escapeUnprintable(shorten(text, 3 * MAX_QUOTED));
+}
+
+function shorten(text: string, max: number): string {
+  return text.length > max ? `${text.slice(0, max)}...` : text;
+}
+
+function escapeUnprintable(text: string): string {
+  return text.replace(/[^\x20-\x7e]/g, (char) => `\\u${char.charCodeAt(0).toString(16).padStart(4, "0")}`);
 }
