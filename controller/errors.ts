@@ -239,9 +239,13 @@ const FILE_ENTRIES = {
     meaning: "A file is larger, or refers to itself more often, than is read; its last good state stays in force.",
     remedy: "Split the file; YAML aliases are limited to 100 uses.",
   },
+  FILE_NO_OBJECT: {
+    meaning: "A document has no apiVersion and kind, so it is no object; it is passed over.",
+    remedy: "Add apiVersion and kind, or keep files of another kind in another folder.",
+  },
   FILE_OBJECT: {
-    meaning: "A document is no object: kind or metadata.name is missing or not a text.",
-    remedy: "Add apiVersion, kind and metadata.name.",
+    meaning: "An object has no usable metadata.name.",
+    remedy: "Add metadata.name, made of lower-case letters, digits, hyphens and dots.",
   },
   FILE_SYNTAX: {
     meaning: "A file is no correct YAML or JSON; its last good state stays in force.",

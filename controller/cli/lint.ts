@@ -61,16 +61,15 @@ function withDuplicate(row: LintRow, files: readonly string[]): LintRow {
   return { ...row, state, reason, problems: [...row.problems, { path: "", code: "OBJECT_DUPLICATE", message }] };
 }
 
-function fileRow(problem: FileProblem): LintRow {
-  const { file, line, code, message } = problem;
-  const path = line === undefined ? "" : `line ${line}`;
+function fileRow({ file, line, code, message }: FileProblem): LintRow {
+  const passedOver = code === "FILE_NO_OBJECT";
   return {
     kind: "File",
     namespace: "",
     name: file,
-    state: "Invalid",
-    reason: "Rejected",
-    problems: [{ path, code, message }],
+    state: passedOver ? "Warning" : "Invalid",
+    reason: passedOver ? "Ignored" : "Rejected",
+    problems: [{ path: line === undefined ? "" : `line ${line}`, code, message }],
   };
 }
 

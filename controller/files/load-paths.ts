@@ -15,7 +15,7 @@ export interface LoadedObjects {
 
 /**
  * Reads files and folders once, without watching them. Never rejects: what cannot be read is a problem. An object in
- * several of the paths counts where it stands first.
+ * several places counts where it stands first, by file name and position.
  */
 export async function loadPaths(paths: readonly string[]): Promise<LoadedObjects> {
   const store = new FileStore("");

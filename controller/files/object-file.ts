@@ -48,7 +48,7 @@ function collectObjects(file: string, { value, line }: SourceDocument, depth: nu
   const header = readHeader(value);
   if (header === undefined) {
     const message = "the document is no object: apiVersion and kind must be texts";
-    into.problems.push({ file, line, code: "FILE_OBJECT", message });
+    into.problems.push({ file, line, code: "FILE_NO_OBJECT", message });
     return;
   }
   if (header.items !== undefined) {
@@ -62,7 +62,7 @@ function collectObjects(file: string, { value, line }: SourceDocument, depth: nu
   const kind = recogniseKind(header.apiVersion, header.kind);
   if (kind === undefined) return;
   if (header.name === undefined) {
-    into.problems.push({ file, line, code: "FILE_OBJECT", message: `the ${kind} has no metadata.name` });
+    into.problems.push({ file, line, code: "FILE_OBJECT", message: `the ${kind} has no usable metadata.name` });
     return;
   }
   const namespace = isClusterScoped(kind) ? "" : (header.namespace ?? NAMESPACE_OF_FILES);
