@@ -10,7 +10,7 @@ import { ClassRules, CONTROLLER_NAME, type SourceKind } from "./classes.js";
 import { claimedHosts, HostIndex } from "./host-index.js";
 import { Links } from "./links.js";
 import { type ObjectState, stateOf } from "./object-state.js";
-import type { ModelChange } from "./types.js";
+import type { ModelChange, ModelSnapshot } from "./types.js";
 import { UpstreamIndex } from "./upstream-index.js";
 
 /** An object that came, changed (`object` is its new content, any JSON value) or went (`object` is undefined). */
@@ -91,7 +91,7 @@ export class RoutingModel {
   }
 
   /** The whole model in force. */
-  snapshot(): ModelChange {
+  snapshot(): ModelSnapshot {
     return { hosts: this.#hosts.all(), upstreams: this.#upstreams.all(), certificates: this.#certificates.all() };
   }
 

@@ -1,7 +1,7 @@
 import { compareText } from "../model/age.js";
 import { digest } from "../model/digest.js";
 import { parsePatternText } from "../model/pattern-text.js";
-import type { ModelChange } from "../model/types.js";
+import type { ModelChange, ModelSnapshot } from "../model/types.js";
 import type { Plan, PlanStep } from "./plan.js";
 
 const HASH_MASK = 0xffff_ffff_ffff_ffffn;
@@ -52,7 +52,7 @@ export class Planner {
   }
 
   /** Plan for the whole model: a proxy drops what it holds besides. The counter goes up only if the content differs. */
-  planFull(model: ModelChange): Plan {
+  planFull(model: ModelSnapshot): Plan {
     const before = this.#sum;
     this.#digests.clear();
     this.#sum = 0n;

@@ -32,7 +32,9 @@ export function strictVectors(): Vector[] {
 
 /** The documents of a YAML text. */
 export function parseYaml<T = SourceObject>(text: string): T[] {
-  return parseAllDocuments(text).map((document) => document.toJS() as T);
+  return parseAllDocuments(text)
+    .map((document) => document.toJS() as T)
+    .filter((object) => object !== null);
 }
 
 export function changeOf(object: SourceObject): ObjectChange {
