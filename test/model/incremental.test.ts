@@ -192,7 +192,7 @@ it("any sequence of changes ends in the model that a fresh start from the final 
         expect(model.allObjects()).toEqual(fresh.allObjects());
       },
     ),
-    { numRuns: 150, seed: 3 },
+    { numRuns: 400, seed: 3 },
   );
 });
 
