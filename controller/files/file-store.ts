@@ -22,7 +22,14 @@ interface KnownFile {
   problems: FileProblem[];
 }
 
-type Reading = { version: string; text: string } | { version: string; problem: Omit<FileProblem, "file"> } | "gone";
+type Reading =
+  | { version: string; text: string }
+  | { version: string; problem: Omit<FileProblem, "file"> }
+  | "same"
+  | "gone";
+
+/** Waiting for the file system one file at a time would make a look at a large folder slow. */
+const READS_AT_ONCE = 32;
 
 /**
  * The files of a folder and the objects in them. A file that cannot be read or parsed keeps the objects of its last good
@@ -57,12 +64,27 @@ export class FileStore {
     return this.#registry.duplicates();
   }
 
-  /** Reads a file if it is not the version that is known, and returns the objects that are different then. */
-  async refresh(file: string): Promise<ObjectChange[]> {
-    const known = this.#files.get(file);
-    const reading = await this.#read(file, known?.version);
-    if (reading === undefined) return [];
+  /** Reads those of the files that are not the version that is known, and returns the objects that are different then. */
+  async refresh(files: readonly string[]): Promise<ObjectChange[]> {
+    const changes: ObjectChange[] = [];
+    for (let start = 0; start < files.length; start += READS_AT_ONCE) {
+      const some = files.slice(start, start + READS_AT_ONCE);
+      const readings = await Promise.all(some.map((file) => this.#read(file, this.#files.get(file)?.version)));
+      for (const [index, file] of some.entries()) changes.push(...this.#apply(file, readings[index]));
+    }
+    return changes;
+  }
+
+  /** The file is no longer there. */
+  remove(file: string): ObjectChange[] {
+    this.#files.delete(file);
+    return this.#registry.replaceFile(file, []);
+  }
+
+  #apply(file: string, reading: Reading): ObjectChange[] {
+    if (reading === "same") return [];
     if (reading === "gone") return this.remove(file);
+    const known = this.#files.get(file);
     const { version } = reading;
     if ("problem" in reading) {
       this.#files.set(file, keepLastGood(known, version, [{ file, ...reading.problem }]));
@@ -78,19 +100,13 @@ export class FileStore {
     return this.#registry.replaceFile(file, content.objects);
   }
 
-  /** The file is no longer there. */
-  remove(file: string): ObjectChange[] {
-    this.#files.delete(file);
-    return this.#registry.replaceFile(file, []);
-  }
-
-  /** Undefined if the file is still the version `known`. */
-  async #read(file: string, known: string | undefined): Promise<Reading | undefined> {
+  /** `known` is the version of the last reading. */
+  async #read(file: string, known: string | undefined): Promise<Reading> {
     const path = join(this.#root, file);
     try {
       const info = await stat(path, { bigint: true });
       const version = versionOf(info);
-      if (version === known) return undefined;
+      if (version === known) return "same";
       if (!info.isFile()) return { version, problem: { code: "FILE_UNREADABLE", message: "is no regular file" } };
       if (info.size > this.#limits.maxBytes) {
         const message = `is larger than ${this.#limits.maxBytes} bytes`;

@@ -112,10 +112,9 @@ export class FolderSource {
     const problemsBefore = JSON.stringify([this.problems(), this.duplicates()]);
     const touched = [...this.#touched];
     this.#touched.clear();
-    const changes: ObjectChange[] = [];
-    for (const path of touched) {
-      if (this.#store.has(path) || (await this.#isNewFile(path))) changes.push(...(await this.#store.refresh(path)));
-    }
+    const files: string[] = [];
+    for (const path of touched) if (this.#store.has(path) || (await this.#isNewFile(path))) files.push(path);
+    const changes = await this.#store.refresh(files);
     if (this.#scanNeeded) changes.push(...(await this.#scan()));
     if (this.#closed) return;
     const problemsDiffer = JSON.stringify([this.problems(), this.duplicates()]) !== problemsBefore;
@@ -136,7 +135,7 @@ export class FolderSource {
     for (const file of [...this.#store.files()]) {
       if (!files.has(file) && !isBelow(file, found.unreadable)) changes.push(...this.#store.remove(file));
     }
-    for (const file of files) changes.push(...(await this.#store.refresh(file)));
+    changes.push(...(await this.#store.refresh(found.files)));
     for (const [folder, { watcher }] of this.#watchers) {
       if (found.folders.has(folder)) continue;
       watcher.close();

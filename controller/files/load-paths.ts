@@ -1,6 +1,7 @@
 import { stat } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
 import type { ObjectChange } from "../model/routing-model.js";
+import { refText } from "../resources/object-ref.js";
 import type { FileProblem } from "./file-problem.js";
 import { FileStore } from "./file-store.js";
 import type { DuplicateObject } from "./object-registry.js";
@@ -21,13 +22,10 @@ export async function loadPaths(paths: readonly string[]): Promise<LoadedObjects
   const store = new FileStore("");
   const objects = new Map<string, ObjectChange>();
   const problems: FileProblem[] = [];
-  for (const path of paths) {
-    for (const file of await filesAt(path, problems)) {
-      const changes = await store.refresh(file);
-      if (!store.has(file)) problems.push(missing(file));
-      for (const change of changes) objects.set(`${change.kind}/${change.namespace}/${change.name}`, change);
-    }
-  }
+  const files: string[] = [];
+  for (const path of paths) files.push(...(await filesAt(path, problems)));
+  for (const change of await store.refresh(files)) objects.set(refText(change), change);
+  for (const file of files) if (!store.has(file)) problems.push(missing(file));
   return {
     objects: [...objects.values()],
     problems: [...problems, ...store.problems()],

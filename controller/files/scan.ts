@@ -11,7 +11,7 @@ export interface ScanResult {
   files: string[];
   /** Subfolders, and `""` for the folder itself. */
   folders: Set<string>;
-  /** Folders that could not be listed; what they held before is not known to be gone. */
+  /** Folders that could not be listed or lie too deep; what they held before is not known to be gone. */
   unreadable: string[];
 }
 
@@ -54,8 +54,13 @@ async function scanInto(root: string, folder: string, depth: number, scan: Scan)
       if (entry.name.startsWith(".")) continue;
       const path = folder === "" ? entry.name : `${folder}/${entry.name}`;
       const isFolder = entry.isDirectory() || (entry.isSymbolicLink() && (await isFolderLink(join(root, path))));
-      if (isFolder && depth < MAX_DEPTH) await scanInto(root, path, depth + 1, scan);
-      else if (!isFolder && isObjectFile(entry.name)) scan.result.files.push(path);
+      if (!isFolder) {
+        if (isObjectFile(entry.name)) scan.result.files.push(path);
+      } else if (depth < MAX_DEPTH) {
+        await scanInto(root, path, depth + 1, scan);
+      } else {
+        scan.result.unreadable.push(path);
+      }
     }
   } catch (error) {
     // A subfolder that went away meanwhile is gone; the root and folders that refuse are not known to be.
