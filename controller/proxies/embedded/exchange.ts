@@ -53,6 +53,8 @@ export class Exchange {
   private tunnelled = false;
   private over = false;
   private inputOver = false;
+  /** The answer is out, its end is held back while the rest of the body is read. */
+  private heldOpen = false;
   private broken = false;
 
   constructor(
@@ -121,10 +123,19 @@ export class Exchange {
     this.fail(status);
   }
 
-  /** As refuse, where no further byte of the body can be made sense of or will come. */
+  /**
+   * No further byte from the client can be made sense of, or none will come. A request that is still incomplete is
+   * refused; a complete one, such as the one before the nonsense, gets its answer and the connection ends with it.
+   */
   inputFailed(status: number): void {
     this.inputOver = true;
-    this.refuse(status);
+    if (this.heldOpen) this.response.end();
+    else if (this.awaitsBody) this.refuse(status);
+    else {
+      this.shared.refused.add(this.socket);
+      this.response.shouldKeepAlive = false;
+      this.response.once("finish", () => this.socket.destroySoon());
+    }
   }
 
   /** Breaks the connection so that the client can't take what it has for a whole answer. */
@@ -247,6 +258,7 @@ export class Exchange {
     }
     // Closing a connection with unread bytes makes the kernel reset it, and the client may lose the answer. Its length
     // is known, so that the client has it in full while the rest of the body is read and thrown away.
+    this.heldOpen = true;
     response.flushHeaders();
     this.linger(() => response.end());
     this.request.once("end", () => response.end());

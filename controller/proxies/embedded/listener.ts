@@ -148,13 +148,10 @@ export class Listener {
     const socket = duplex as Socket;
     const status = statusOfParserError(errorCode(error));
     this.shared.refused.add(socket);
-    for (const exchange of this.shared.exchanges) {
-      if (exchange.socket !== socket) continue;
-      if (status === undefined || !exchange.awaitsBody) socket.destroy();
-      else exchange.inputFailed(status);
-      return;
-    }
+    let last: Exchange | undefined;
+    for (const exchange of this.shared.exchanges) if (exchange.socket === socket) last = exchange;
     if (status === undefined || !socket.writable) socket.destroy();
+    else if (last !== undefined) last.inputFailed(status);
     else endWith(socket, status);
   }
 }
