@@ -60,6 +60,8 @@ export class Listener {
       cert: fallback.chain,
       key: fallback.key,
       minVersion: MIN_TLS_VERSION,
+      // As node:http does for itself: a tunnel may end in one direction first.
+      allowHalfOpen: true,
       ALPNProtocols: ["http/1.1"],
       handshakeTimeout: HANDSHAKE_TIMEOUT,
       SNICallback: (name, done) => done(null, certificates.find(name)),
