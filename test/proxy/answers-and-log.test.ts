@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { cleanUpAfterEach, closing, eventually, startProxy } from "../support/harness.js";
-import { ask } from "../support/http-client.js";
+import { ask, keepAliveAgent } from "../support/http-client.js";
 import { closedPort, httpPeer } from "../support/peers.js";
 import { actionHost, proxyHost, upstreamStep } from "../support/plans.js";
 import { RawClient } from "../support/raw-client.js";
@@ -46,6 +46,30 @@ describe("answers of the proxy itself", () => {
     const answer = await ask(http);
     expect(answer.status).toBe(308);
     expect(answer.headers.location).toBe("https://x/y?z");
+  });
+
+  it("keep the connection where the client sends a body along", async () => {
+    const { http, proxy } = await startProxy([]);
+    const agent = keepAliveAgent();
+    for (let i = 0; i < 3; i++) {
+      expect((await ask(http, { agent, method: "POST", body: "x".repeat(100_000) })).status).toBe(404);
+    }
+    expect(proxy.counts().connections).toBe(1);
+    agent.destroy();
+  });
+
+  it("close the connection where the client waits for 100 Continue", async () => {
+    const { http } = await startProxy([]);
+    const client = await RawClient.plain(http);
+    client.write(`POST / HTTP/1.1\r\nHost: ${HOST}\r\nContent-Length: 5\r\nExpect: 100-continue\r\n\r\n`);
+    expect(await client.end()).toMatch(/^HTTP\/1.1 404 .*connection: close/is);
+  });
+
+  it("cut a client off that never ends its body", async () => {
+    const { http } = await startProxy([], { limits: { lingerTimeout: 100 } });
+    const client = await RawClient.plain(http);
+    client.write(`POST / HTTP/1.1\r\nHost: ${HOST}\r\nContent-Length: 5\r\n\r\nab`);
+    expect(await client.end()).toMatch(/^HTTP\/1.1 404 /);
   });
 
   it("show their own page for a status that has no body", async () => {

@@ -135,21 +135,22 @@ describe("plans", () => {
     const peers = [closing(await httpPeer(echo)), closing(await httpPeer(echo)), closing(await httpPeer(echo))];
     const ports = peers.map((peer) => peer.port);
     const certificates = [makeCertificate("a", HOST), makeCertificate("b", HOST)];
-    const { http, proxy } = await startProxy([upstreamStep("web", ports), proxyHost(HOST, "web")]);
+    const { http, https, proxy } = await startProxy([upstreamStep("web", ports), proxyHost(HOST, "web")]);
     let done = false;
     let requests = 0;
     const failed: unknown[] = [];
-    const client = async (): Promise<void> => {
-      const agent = keepAliveAgent();
+    const client = async (options: Parameters<typeof ask>[1], port: number): Promise<void> => {
       while (!done) {
-        const answer = await ask(http, { agent, method: "POST", body: "hello" }).catch((error: unknown) => error);
+        const answer = await ask(port, { method: "POST", body: "hello", ...options }).catch((error: unknown) => error);
         requests++;
         if (!(typeof answer === "object" && answer !== null && "status" in answer && answer.status === 200))
           failed.push(answer);
       }
-      agent.destroy();
     };
-    const clients = Array.from({ length: 8 }, client);
+    const agents = Array.from({ length: 5 }, () => keepAliveAgent());
+    const clients = agents.map((agent) => client({ agent }, http));
+    // A handshake for each request: renewals happen under it.
+    clients.push(client({ tls: true }, https), client({ tls: true }, https));
     for (let i = 0; i < 2000; i++) {
       const own = [`v${i % 2}`, `v${(i + 1) % 2}`];
       const { failures } = await proxy.apply(
@@ -166,6 +167,7 @@ describe("plans", () => {
     }
     done = true;
     await Promise.all(clients);
+    for (const agent of agents) agent.destroy();
     expect(failed).toEqual([]);
     expect(requests).toBeGreaterThan(500);
     await eventually(() => proxy.counts().exchanges === 0 && proxy.counts().drainingPools === 0);

@@ -1,4 +1,5 @@
 import { Agent, type IncomingHttpHeaders, type IncomingMessage, request } from "node:http";
+import { request as requestTls } from "node:https";
 
 export interface Answer {
   status: number;
@@ -15,18 +16,23 @@ export interface AskOptions {
   headers?: Record<string, string | string[]>;
   body?: string | Buffer;
   agent?: Agent | false;
+  /** Over TLS, with the host as server name; any certificate will do. */
+  tls?: boolean;
 }
 
 /** One request to a loopback port; rejects where the connection breaks before the answer is whole. */
 export function ask(port: number, options: AskOptions = {}): Promise<Answer> {
   return new Promise((resolve, reject) => {
-    const sent = request(
+    const host = options.host ?? "shop.example.com";
+    const tls = { servername: host, rejectUnauthorized: false };
+    const sent = (options.tls === true ? requestTls : request)(
       {
+        ...(options.tls === true ? tls : {}),
         port,
         host: "127.0.0.1",
         method: options.method ?? "GET",
         path: options.path ?? "/",
-        headers: { Host: options.host ?? "shop.example.com", ...options.headers },
+        headers: { Host: host, ...options.headers },
         agent: options.agent ?? false,
       },
       (response) => whole(response).then(resolve, reject),

@@ -4,10 +4,10 @@ import type { Plan } from "../../reconcile/plan.js";
 import type { ApplyFailure, Proxy as DrivenProxy } from "../proxy.js";
 import { CertificateStore } from "./certificates.js";
 import { TrustedNetworks } from "./client-address.js";
-import type { ProxyShared } from "./exchange.js";
 import { Listener } from "./listener.js";
 import { type EmbeddedProxyOptions, type Settings, settingsOf } from "./options.js";
 import { PlanSteps } from "./plan-steps.js";
+import type { ProxyShared } from "./proxy-shared.js";
 import { selfSigned } from "./self-signed.js";
 import { UpstreamRegistry } from "./upstream-registry.js";
 

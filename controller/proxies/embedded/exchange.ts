@@ -5,29 +5,16 @@ import { TLSSocket } from "node:tls";
 import type { Decision, DecisionOrigin } from "../../../core-wasm/binding/decision.js";
 import { errorCode } from "../../observability/logger.js";
 import { type AttemptRecord, accessLine } from "./access-record.js";
-import { plainAddress, type TrustedNetworks } from "./client-address.js";
+import { plainAddress } from "./client-address.js";
 import { refuseHead } from "./head-checks.js";
 import { headerValue } from "./header-names.js";
-import type { Settings } from "./options.js";
 import { ERROR_PAGE_TYPE, errorPage } from "./own-answers.js";
+import type { ProxyShared } from "./proxy-shared.js";
 import { Proxying } from "./proxying.js";
 import { saneRequestId } from "./request-headers.js";
 import { RequestView, rawHeader } from "./request-view.js";
 import { addResponseHeaders } from "./response-headers.js";
 import { joinTunnel } from "./tunnel.js";
-import type { UpstreamRegistry } from "./upstream-registry.js";
-
-/** What all exchanges of a proxy share. */
-export interface ProxyShared {
-  readonly settings: Settings;
-  readonly upstreams: UpstreamRegistry;
-  readonly trusted: TrustedNetworks;
-  /** Every exchange that is not over; empty when the proxy is idle. */
-  readonly exchanges: Set<Exchange>;
-  /** Connections that were told to close: what else arrives on them is not looked at. */
-  readonly refused: WeakSet<Socket>;
-  draining: boolean;
-}
 
 type ProxyDecision = Extract<Decision, { action: "proxy" }>;
 
@@ -83,6 +70,8 @@ export class Exchange {
   start(refusal?: number): void {
     this.shared.exchanges.add(this);
     this.response.on("close", () => this.finish());
+    // A write that crosses the end of the connection; "close" says the same.
+    this.response.on("error", ignore);
     try {
       const status = refusal ?? refuseHead(this.request, this.shared.settings.limits.maxTargetLength)?.status;
       if (status !== undefined) this.refuse(status);
@@ -93,7 +82,7 @@ export class Exchange {
     }
   }
 
-  /** True while the client may still send body bytes. */
+  /** True while the client has not sent its whole body. */
   get awaitsBody(): boolean {
     return this.hasBody && !this.request.complete;
   }
@@ -170,11 +159,27 @@ export class Exchange {
     return true;
   }
 
-  /** The upstream's answer is complete. */
+  /**
+   * The answer is complete. A client that is still sending its body is read for a while, then cut off. Closing a
+   * connection with unread bytes makes the kernel reset it, and the client may lose the answer: where the connection
+   * is to close and the length told the client that it has everything, the end waits for the body instead.
+   */
   endAnswer(): void {
-    // A client that goes on sending after an early answer is read for a while, then cut off.
-    if (this.awaitsBody) this.linger(() => this.socket.destroy());
-    this.response.end();
+    const { response, request } = this;
+    if (!this.awaitsBody || this.inputOver) {
+      response.end();
+      return;
+    }
+    if (response.shouldKeepAlive || response.chunkedEncoding) {
+      this.linger(() => this.socket.destroy());
+      response.end();
+      return;
+    }
+    this.heldOpen = true;
+    response.flushHeaders();
+    this.linger(() => response.end());
+    request.once("end", () => response.end());
+    request.resume();
   }
 
   /** The upstream switched protocols: the connection carries raw bytes from here on. */
@@ -239,8 +244,9 @@ export class Exchange {
     if (!bodiless) {
       headers.push("Content-Type", contentType, "Content-Length", String(Buffer.byteLength(body)));
     }
-    const unread = this.awaitsBody;
-    if (unread) {
+    if (this.expectsContinue && this.awaitsBody) {
+      // The client may leave the body out now, and what comes next could be either.
+      this.inputOver = true;
       this.shared.refused.add(this.socket);
       response.shouldKeepAlive = false;
     }
@@ -252,17 +258,7 @@ export class Exchange {
       this.bytes += Buffer.byteLength(body);
       response.write(body);
     }
-    if (!unread || this.expectsContinue || this.inputOver) {
-      response.end();
-      return;
-    }
-    // Closing a connection with unread bytes makes the kernel reset it, and the client may lose the answer. Its length
-    // is known, so that the client has it in full while the rest of the body is read and thrown away.
-    this.heldOpen = true;
-    response.flushHeaders();
-    this.linger(() => response.end());
-    this.request.once("end", () => response.end());
-    this.request.resume();
+    this.endAnswer();
   }
 
   private linger(then: () => void): void {
@@ -307,3 +303,5 @@ export class Exchange {
     );
   }
 }
+
+function ignore(): void {}

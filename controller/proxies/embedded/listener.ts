@@ -4,10 +4,11 @@ import type { AddressInfo, Socket } from "node:net";
 import type { Duplex } from "node:stream";
 import { errorCode } from "../../observability/logger.js";
 import { type CertificateStore, MIN_TLS_VERSION } from "./certificates.js";
-import { Exchange, type ProxyShared } from "./exchange.js";
+import { Exchange } from "./exchange.js";
 import { statusOfParserError } from "./head-checks.js";
 import type { ListenAddress } from "./options.js";
 import { rawAnswer } from "./own-answers.js";
+import type { ProxyShared } from "./proxy-shared.js";
 
 /** How often Node looks for clients that are late with their request head. */
 const LATE_CHECK_INTERVAL = 1_000;

@@ -3,6 +3,7 @@ import type { Dispatcher } from "undici";
 import type { Decision } from "../../../core-wasm/binding/decision.js";
 import type { AttemptRecord } from "./access-record.js";
 import type { Exchange } from "./exchange.js";
+import { anotherPeerAllowed, type RetryReason, repeatIsHarmless, retryReason } from "./next-upstream.js";
 import { RequestBody } from "./request-body.js";
 import { upstreamHeaders } from "./request-headers.js";
 import { rawHeader } from "./request-view.js";
@@ -12,17 +13,11 @@ import { DEFAULT_TIMEOUT, INNER_SERVER_NAME, type RegisteredUpstream } from "./u
 
 type ProxyDecision = Extract<Decision, { action: "proxy" }>;
 type Peer = ProxyDecision["peer"];
-type Reason = "error" | "timeout" | "http_502" | "http_503" | "http_504";
-
 /** undici takes a server name with each request, though its types do not say so. */
 interface PeerRequest extends Dispatcher.DispatchOptions {
   servername: string;
 }
 
-/** NGINX repeats these only where `non_idempotent` allows it. */
-const NON_IDEMPOTENT = new Set(["POST", "LOCK", "PATCH"]);
-/** NGINX's proxy_next_upstream default. */
-const DEFAULT_NEXT_UPSTREAM: readonly Reason[] = ["error", "timeout"];
 /** Broken pooled connections that one request may meet before the peer itself counts as failed. */
 const MAX_STALE = 2;
 
@@ -216,19 +211,21 @@ export class Proxying implements Dispatcher.DispatchHandler {
   }
 
   private send(peer: Peer): void {
-    const { exchange, upstream } = this;
+    const { exchange } = this;
     this.peer = peer;
     this.attempt = newAttempt(peer);
     exchange.attempts.push(this.attempt);
     this.controller = undefined;
     this.nextPeer = undefined;
     this.finished = false;
-    const pool = exchange.shared.upstreams.pool(upstream, peer.address, peer.port);
+    // Asked anew for each try: the peers may have changed since the decision.
+    const upstream = exchange.shared.upstreams.get(this.decision.upstreamKey);
+    const pool = upstream && exchange.shared.upstreams.pool(upstream, peer.address, peer.port);
     if (pool === undefined) {
       this.onResponseError(undefined, new Error("the peer left its upstream"));
       return;
     }
-    const readTimeout = upstream.transport.readTimeout ?? DEFAULT_TIMEOUT;
+    const readTimeout = this.upstream.transport.readTimeout ?? DEFAULT_TIMEOUT;
     const request: PeerRequest = {
       path: this.decision.target,
       method: exchange.request.method as Dispatcher.HttpMethod,
@@ -242,27 +239,19 @@ export class Proxying implements Dispatcher.DispatchHandler {
     pool.dispatch(request, this);
   }
 
-  /** True where the request may go out once more: not repeated behind the client's back unless that is harmless. */
-  private mayRepeat(): boolean {
-    if (this.body?.repeatable === false) return false;
-    if (this.controller === undefined) return true;
-    const allowed = this.upstream.transport.nextUpstream?.includes("non_idempotent") === true;
-    return allowed || !NON_IDEMPOTENT.has(this.exchange.request.method as string);
-  }
-
   /** The peer to try after this one failed for `reason`; undefined where the failure is the client's to see. */
-  private peerAfter(reason: Reason): Peer | undefined {
-    const { nextUpstream, nextUpstreamTries, nextUpstreamTimeout } = this.upstream.transport;
-    const reasons: readonly string[] = nextUpstream ?? DEFAULT_NEXT_UPSTREAM;
-    if (!reasons.includes(reason) || !this.mayRepeat()) return undefined;
+  private peerAfter(reason: RetryReason): Peer | undefined {
     const { attempts, shared } = this.exchange;
-    if (nextUpstreamTries !== undefined && nextUpstreamTries > 0 && attempts.length >= nextUpstreamTries)
-      return undefined;
-    if (nextUpstreamTimeout !== undefined && nextUpstreamTimeout > 0) {
-      if (performance.now() - this.started >= nextUpstreamTimeout) return undefined;
-    }
+    const state = { attempts: attempts.length, elapsed: performance.now() - this.started };
+    if (!this.mayRepeat() || !anotherPeerAllowed(this.upstream.transport, reason, state)) return undefined;
     this.failedPeers.push(this.peer.index);
     return shared.settings.table.nextPeer(this.decision.upstreamKey, this.failedPeers);
+  }
+
+  private mayRepeat(): boolean {
+    if (this.body?.repeatable === false) return false;
+    const sent = this.controller !== undefined;
+    return !sent || repeatIsHarmless(this.upstream.transport, this.exchange.request.method as string);
   }
 
   private sendContinue(): void {
@@ -279,10 +268,6 @@ export class Proxying implements Dispatcher.DispatchHandler {
 function newAttempt(peer: Peer): AttemptRecord {
   const address = peer.address.includes(":") ? `[${peer.address}]` : peer.address;
   return { peer: `${address}:${peer.port}`, startedAt: performance.now() };
-}
-
-function retryReason(status: number): Reason | undefined {
-  return status === 502 ? "http_502" : status === 503 ? "http_503" : status === 504 ? "http_504" : undefined;
 }
 
 function flushHead(exchange: Exchange): void {

@@ -68,7 +68,8 @@ export class UpstreamRegistry {
   /** The pool for a peer of an upstream; undefined if the peer is not one of it. */
   pool(upstream: RegisteredUpstream, address: string, port: number): Pool | undefined {
     const origin = upstream.origins.get(peerName(address, port));
-    if (origin === undefined) return undefined;
+    // Without users it was let go of while a request still held the upstream: a new pool would never be closed.
+    if (origin === undefined || origin.users === 0) return undefined;
     origin.pool ??= openPool(origin);
     return origin.pool;
   }
