@@ -7,6 +7,11 @@ export interface Router {
   find(host: string, target: string): number;
 }
 
+/** What a route carries: an object, since some routers take the number 0 for nothing. */
+interface Store {
+  number: number;
+}
+
 const ignore = () => {};
 
 /** find-my-way: one router per host; a route is its path and everything below it. */
@@ -18,30 +23,32 @@ export function buildFindMyWay(routes: readonly BenchRoute[]): Router {
       router = findMyWay();
       hosts.set(host, router);
     }
-    router.on("GET", path, ignore, number);
-    router.on("GET", `${path}/*`, ignore, number);
+    const store: Store = { number };
+    router.on("GET", path, ignore, store);
+    router.on("GET", `${path}/*`, ignore, store);
   });
   return {
     find(host, target) {
       const found = hosts.get(host)?.find("GET", target);
-      return found ? (found.store as number) : -1;
+      return found ? (found.store as Store).number : -1;
     },
   };
 }
 
 /** memoirist: one router per host, as above. */
 export function buildMemoirist(routes: readonly BenchRoute[]): Router {
-  const hosts = new Map<string, Memoirist<number>>();
+  const hosts = new Map<string, Memoirist<Store>>();
   routes.forEach(({ host, path }, number) => {
     let router = hosts.get(host);
     if (!router) {
-      router = new Memoirist<number>();
+      router = new Memoirist<Store>();
       hosts.set(host, router);
     }
-    router.add("GET", path, number);
-    router.add("GET", `${path}/*`, number);
+    const store: Store = { number };
+    router.add("GET", path, store);
+    router.add("GET", `${path}/*`, store);
   });
-  return { find: (host, target) => hosts.get(host)?.find("GET", target)?.store ?? -1 };
+  return { find: (host, target) => hosts.get(host)?.find("GET", target)?.store.number ?? -1 };
 }
 
 /** What one would write by hand: a Map of paths per host, asked for the path and then for each of its parents. */
