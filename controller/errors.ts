@@ -293,6 +293,10 @@ const CORE_ENTRIES = {
     meaning: "The core has no memory left.",
     remedy: "Give the process more memory, or serve fewer rules.",
   },
+  CORE_IMAGE_UNSUPPORTED: {
+    meaning: "An image has a setting that must be understood and that this core does not know.",
+    remedy: "Use the core and the compiler of one release, or a newer core.",
+  },
   CORE_POINTER: {
     meaning: "A pointer or length lies outside of the core's memory.",
     remedy: "Check the host program.",

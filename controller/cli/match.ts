@@ -25,7 +25,8 @@ export async function loadTable(
   warn: (text: string) => void,
 ): Promise<RouteTable> {
   const loaded = await loadPaths([configDir]);
-  for (const { file, line, message } of loaded.problems) warn(`${file}${line === undefined ? "" : `:${line}`}: ${message}`);
+  for (const { file, line, message } of loaded.problems)
+    warn(`${file}${line === undefined ? "" : `:${line}`}: ${message}`);
   const model = new RoutingModel({
     checker: core,
     source: "folder",

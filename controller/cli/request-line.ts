@@ -18,14 +18,17 @@ function bytes(text: string): string {
  * A Host header takes the place of the URL's host. Throws an Error that says what is wrong.
  */
 export function parseRequestSpec(spec: RequestSpec): RequestInput {
-  const parts = /^(https?):\/\/([^/?#]*)([^]*)$/i.exec(spec.url);
+  const parts = /^(https?):\/\/([^/?#]*)(.*)$/is.exec(spec.url);
   if (!parts) throw new Error(`"${spec.url}" is no URL of the form http://host/path or https://host/path`);
   const [, scheme, authority, rest] = parts;
   const headers = new Map<string, string>();
   for (const [name, value] of Object.entries(spec.headers ?? {})) {
     const lower = name.toLowerCase();
     const before = headers.get(lower);
-    headers.set(lower, before === undefined ? bytes(value) : `${before}${lower === "cookie" ? "; " : ", "}${bytes(value)}`);
+    headers.set(
+      lower,
+      before === undefined ? bytes(value) : `${before}${lower === "cookie" ? "; " : ", "}${bytes(value)}`,
+    );
   }
   const host = headers.get("host") ?? bytes(authority);
   headers.set("host", host);

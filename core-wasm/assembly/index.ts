@@ -2,21 +2,21 @@
  * The exports of the core. All values are 32-bit integers; text is bytes in memory, given by address and length. ABI.md
  * documents each. Nothing here traps, whatever it is given.
  */
-import { compileKey } from "./compile/key";
+
 import { freeBuilder, newBuilder, problemPosition, problemReason, takeOutput } from "./compile/builder";
+import { compileKey } from "./compile/key";
 import { compileShard } from "./compile/shard";
+import { pad4, S_COOKIE, SETTING_HEADER } from "./image/layout";
 import { validateShard } from "./image/validate";
-import { MODE_HEADER, overflowed, render } from "./request/render";
-import { SETTING_HEADER, S_COOKIE, pad4 } from "./image/layout";
 import { decide, goOn } from "./match/evaluate";
-import { alloc as allocate, free as release, inMemory, usedBytes } from "./memory/heap";
+import { alloc as allocate, inMemory, free as release, usedBytes } from "./memory/heap";
+import { MODE_HEADER, overflowed, render } from "./request/render";
 import { E_LIMIT, E_MEMORY, E_POINTER, E_STATE, OK } from "./status";
 import {
   D_RENDERED,
   D_SETTINGS,
   D_SETTINGS_LENGTH,
   D_SHARD,
-  X_WRITE,
   freeContext,
   growCursors,
   growScratch,
@@ -24,11 +24,9 @@ import {
   keepTrace,
   looksLikeContext,
   X_TABLE,
+  X_WRITE,
 } from "./table/context";
 import {
-  T_CONTEXTS,
-  T_CURSORS,
-  T_GENERATION,
   addContext,
   clearShards,
   dropContext,
@@ -39,9 +37,12 @@ import {
   placeShard,
   releaseDecision,
   scratchSize,
+  T_CONTEXTS,
+  T_CURSORS,
+  T_GENERATION,
   unloadShard,
 } from "./table/table";
-import { U_PEERS, clearUpstreams, findUpstream, loadPeers, unloadPeers } from "./table/upstreams";
+import { clearUpstreams, findUpstream, loadPeers, U_PEERS, unloadPeers } from "./table/upstreams";
 
 export * from "./balance/exports";
 export * from "./regex/exports";

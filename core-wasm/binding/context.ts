@@ -86,6 +86,8 @@ export class Context {
     const hostLength = host.length;
     const targetLength = target.length;
     if (hostLength + targetLength > INPUT_SIZE) return -1;
+    // Whoever else uses the core may have made its memory grow, which ends every view of it.
+    if (this.bytes.length === 0) this.#renew();
     const bytes = this.bytes;
     const input = this.#input;
     for (let i = 0; i < hostLength; i++) bytes[input + i] = host.charCodeAt(i);
@@ -174,7 +176,10 @@ export class Context {
     const bytes = this.bytes;
     let text = "";
     for (let at = start; at < start + length; at += 8192) {
-      text += String.fromCharCode.apply(null, bytes.subarray(at, Math.min(at + 8192, start + length)) as unknown as number[]);
+      text += String.fromCharCode.apply(
+        null,
+        bytes.subarray(at, Math.min(at + 8192, start + length)) as unknown as number[],
+      );
     }
     return text;
   }

@@ -1,8 +1,8 @@
+import type { PatternChecker } from "./api.js";
 import { ByteWriter } from "./byte-writer.js";
 import type { CoreExports, CoreInput } from "./core-exports.js";
 import { CoreError, type CoreErrorCode, type RegexProblem } from "./errors.js";
 import { RegexEngine, RegexProgram, regexReason } from "./regex.js";
-import type { PatternChecker } from "./api.js";
 
 /** Major version of the interface that this binding speaks. */
 const ABI_MAJOR = 1;
@@ -19,7 +19,10 @@ const STATUS_CODES: Record<number, { code: CoreErrorCode; message: string }> = {
   [-9]: { code: "CORE_MEMORY", message: "the core has no memory left" },
   [-10]: { code: "CORE_POINTER", message: "a pointer or length is not valid" },
   [-11]: { code: "CORE_STATE", message: "the call does not fit the state" },
-  [-12]: { code: "CORE_IMAGE_UNSUPPORTED", message: "the image has a setting that must be understood and is not known" },
+  [-12]: {
+    code: "CORE_IMAGE_UNSUPPORTED",
+    message: "the image has a setting that must be understood and is not known",
+  },
 };
 
 /** The error for a status below zero. `what` says what was being done. */

@@ -26,7 +26,11 @@ function conditionText(context: Context, image: number, at: number): string {
   }
   const operand = test === 1 ? JSON.stringify(text(words[(at + 12) >> 2], words[(at + 16) >> 2])) : "";
   const not = negated ? "not " : "";
-  return test === 1 ? `${read} is ${not}${operand}` : test === 2 ? `${read} does ${not}match its pattern` : `${read} is ${not}empty`;
+  return test === 1
+    ? `${read} is ${not}${operand}`
+    : test === 2
+      ? `${read} does ${not}match its pattern`
+      : `${read} is ${not}empty`;
 }
 
 /** Turns the trace of the last decision into steps. `names` gives the names of the shard at an address. */
@@ -46,10 +50,21 @@ export function readTrace(context: Context, names: (image: number) => ShardNames
     const taken = result === 1;
     switch (kind) {
       case 1:
-        add("host", PATTERNS[subject], taken, taken ? "covers the host of the request" : "no such rules cover the host");
+        add(
+          "host",
+          PATTERNS[subject],
+          taken,
+          taken ? "covers the host of the request" : "no such rules cover the host",
+        );
         break;
       case 2:
-        add("guard", `guard ${subject}`, taken, taken ? "its conditions hold" : "a condition does not hold", shard?.guards[subject]);
+        add(
+          "guard",
+          `guard ${subject}`,
+          taken,
+          taken ? "its conditions hold" : "a condition does not hold",
+          shard?.guards[subject],
+        );
         break;
       case 3:
         add("route", label(subject), taken, taken ? "covers the path" : "does not cover the path", owner(subject));

@@ -19,7 +19,14 @@ import {
   UPSTREAM,
 } from "./context.js";
 import { type Core, coreError } from "./core.js";
-import type { ChosenPeer, Decision, DecisionOrigin, ExplainStep, FilledHeaderChange, RequestInput } from "./decision.js";
+import type {
+  ChosenPeer,
+  Decision,
+  DecisionOrigin,
+  ExplainStep,
+  FilledHeaderChange,
+  RequestInput,
+} from "./decision.js";
 import { ALWAYS, HEADER_CHANGES, patternParts, writeShardSource, writeTemplate } from "./encode-source.js";
 import { readTrace } from "./explain.js";
 import { encodePeerSet } from "./peer-set.js";

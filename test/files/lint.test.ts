@@ -1,7 +1,7 @@
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { type LintRow, runLint } from "../../controller/cli/lint.js";
-import { patternChecker } from "../resources/pattern-checker.js";
+import { patternChecker } from "../support/core.js";
 import { ingress, makeFolder, put } from "./files-support.js";
 
 async function lint(paths: string[], json = false): Promise<{ status: number; text: string }> {

@@ -3,7 +3,7 @@ import { describe, expect, it } from "vitest";
 import { type ObjectChange, RoutingModel } from "../../controller/model/routing-model.js";
 import { refText } from "../../controller/resources/object-ref.js";
 import { makeCertificate, tlsSecret } from "../resources/certificates.js";
-import { patternChecker } from "../resources/pattern-checker.js";
+import { patternChecker } from "../support/core.js";
 import { changeOf, parseYaml, removalOf } from "./model-support.js";
 
 const newModel = () => new RoutingModel({ checker: patternChecker(), source: "folder" });

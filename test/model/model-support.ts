@@ -1,9 +1,11 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { parseAllDocuments } from "yaml";
+import type { RequestSpec } from "../../controller/cli/request-line.js";
 import { type ObjectChange, RoutingModel } from "../../controller/model/routing-model.js";
 import { type Kind, recogniseKind } from "../../controller/resources/object-ref.js";
-import { patternChecker } from "../resources/pattern-checker.js";
+import type { RouteTable } from "../../core-wasm/binding/route-table.js";
+import { makeRoutingTable, patternChecker } from "../support/core.js";
 
 /** A Kubernetes object as it stands in a file. */
 export interface SourceObject {
@@ -18,6 +20,7 @@ export interface Vector {
   mode: string;
   objects: SourceObject[];
   rejected?: { kind: Kind; namespace: string; name: string }[];
+  cases: { request: RequestSpec; expect: { upstream?: string; status?: number } }[];
 }
 
 const VECTORS = fileURLToPath(new URL("../vectors/", import.meta.url));
@@ -52,6 +55,15 @@ export function modelOf(objects: SourceObject[], source: "folder" | "cluster" = 
   const model = new RoutingModel({ checker: patternChecker(), source });
   model.update(objects.map(changeOf));
   return model;
+}
+
+/** A routing table with what a folder of these objects gives. */
+export function tableOfObjects(objects: SourceObject[]): RouteTable {
+  const table = makeRoutingTable();
+  const { hosts, upstreams } = modelOf(objects).snapshot();
+  for (const upstream of upstreams.values()) table.setPeers(upstream.peers);
+  for (const rules of hosts.values()) table.setHost(rules);
+  return table;
 }
 
 /** A model of the documents of a YAML text. */

@@ -1,7 +1,7 @@
 import { parse as parseYaml } from "yaml";
 import { type Kind, recogniseKind } from "../../controller/resources/object-ref.js";
 import { type ParsedObject, parseObject } from "../../controller/resources/parse-object.js";
-import { patternChecker } from "./pattern-checker.js";
+import { patternChecker } from "../support/core.js";
 
 /** Parses one object written in YAML. */
 export function parseText(text: string): ParsedObject {

@@ -10,9 +10,10 @@
  *  64 u8[16] bitmap of value slots the route at hand looks at                        80 u32 actions seen
  *  84 u32 regex output area
  */
+
+import { MAX_IMAGE, MAX_SLOTS, pad4 } from "../image/layout";
 import { alloc, free } from "../memory/heap";
-import { E_MEMORY, E_SOURCE, E_LIMIT } from "../status";
-import { MAX_SLOTS, MAX_IMAGE, pad4 } from "../image/layout";
+import { E_LIMIT, E_MEMORY, E_SOURCE } from "../status";
 
 const B_CURSOR: usize = 4;
 const B_END: usize = 8;

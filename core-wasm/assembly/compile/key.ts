@@ -1,19 +1,19 @@
 /** Compiles the hash key of a peer set: a template with the headers it reads. Layout: image/layout.ts. */
 import {
   FACTS,
-  KEY_HEADER,
   K_COOKIE,
   K_HEADER_COUNT,
   K_NEED,
   K_SIZE,
   K_TEMPLATE,
   K_TEMPLATE_LENGTH,
+  KEY_HEADER,
   MAX_KEY_SLOTS,
 } from "../image/layout";
 import { E_MEMORY, E_SOURCE } from "../status";
 import {
-  B_HEADERS,
   atEnd,
+  B_HEADERS,
   clearNeed,
   cursor,
   fail,

@@ -97,11 +97,11 @@ export function sortEntries(list: usize, spare: usize, count: u32, byStage: bool
       for (let k = low; k < high; k++) {
         let left = j >= high;
         if (i < middle && j < high) {
-          let a: usize = load<u32>(from + (<usize>i << 2));
-          let b: usize = load<u32>(from + (<usize>j << 2));
+          let a: usize = load<u32>(from + ((<usize>i) << 2));
+          let b: usize = load<u32>(from + ((<usize>j) << 2));
           left = (byStage ? compareByStage(a, b) : compareByPath(a, b)) <= 0;
         }
-        store<u32>(to + (<usize>k << 2), load<u32>(from + (<usize>(left ? i : j) << 2)));
+        store<u32>(to + ((<usize>k) << 2), load<u32>(from + ((<usize>(left ? i : j)) << 2)));
         if (left) i++;
         else j++;
       }
@@ -110,5 +110,5 @@ export function sortEntries(list: usize, spare: usize, count: u32, byStage: bool
     from = to;
     to = swap;
   }
-  if (from != list) memory.copy(list, from, <usize>count << 2);
+  if (from != list) memory.copy(list, from, (<usize>count) << 2);
 }

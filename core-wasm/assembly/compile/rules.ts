@@ -1,26 +1,25 @@
 /** Conditions, matches and outcomes of a source, written into the actions section. Layouts: image/layout.ts. */
 import {
-  ACTION_PROXY,
-  ACTION_REDIRECT,
-  ACTION_RETURN,
-  ACTION_SIZE,
   A_SETTINGS,
   A_SETTINGS_LENGTH,
   A_TEMPLATE,
   A_TEMPLATE_LENGTH,
   A_TYPE,
   A_UPSTREAM,
-  CONDITION_SIZE,
+  ACTION_PROXY,
+  ACTION_REDIRECT,
+  ACTION_RETURN,
+  ACTION_SIZE,
   C_NAME,
-  C_NAME_LENGTH,
   C_OPERAND,
   C_OPERAND_LENGTH,
+  CONDITION_SIZE,
   FLAG_ANCHORED,
   FLAG_IGNORE_CASE,
-  MATCH_SIZE,
-  MAX_SPLIT_TOTAL,
   M_CONDITIONS,
   M_OUTCOME,
+  MATCH_SIZE,
+  MAX_SPLIT_TOTAL,
   NONE,
   REWRITE_PATH,
   SOURCE_COOKIE,
@@ -36,13 +35,7 @@ import {
   VARIABLE_COUNT,
 } from "../image/layout";
 import { alloc } from "../memory/heap";
-import {
-  REGEX_MAX_SIZE,
-  REGEX_REFUSED,
-  REGEX_WORK_SIZE,
-  regexCompile,
-  regexScratchSize,
-} from "../regex/regex";
+import { REGEX_MAX_SIZE, REGEX_REFUSED, REGEX_WORK_SIZE, regexCompile, regexScratchSize } from "../regex/regex";
 import { E_LIMIT, E_MEMORY, E_REGEX, E_SOURCE } from "../status";
 import {
   B_ACTIONS,
@@ -58,7 +51,6 @@ import {
   putBytes,
   readBelow,
   readText,
-  readU32,
   reserve,
   status,
   textLength,

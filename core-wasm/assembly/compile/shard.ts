@@ -10,52 +10,52 @@ import {
   NONE,
   PATTERN_ANY_HOST,
   PATTERN_DEFAULT,
-  ROUTE_REGEX,
-  ROUTE_SIZE,
   R_FLAGS,
-  R_MATCHES,
   R_MATCH_COUNT,
+  R_MATCHES,
   R_NEED,
   R_NEXT,
   R_OUTCOME,
   R_PATH,
   R_REGEX,
   R_REGEX_LENGTH,
-  SHARD_MAGIC,
-  SHARD_VERSION,
+  ROUTE_REGEX,
+  ROUTE_SIZE,
   S_CHECKSUM,
   S_COOKIE,
   S_FIRST_PREFIX,
   S_FIRST_REGEX,
-  S_GUARDS,
   S_GUARD_COUNT,
-  S_HEADERS,
+  S_GUARDS,
   S_HEADER_COUNT,
   S_HEADER_SIZE,
+  S_HEADERS,
   S_HOST_LENGTH,
   S_MATCH,
   S_NAMES,
   S_PATTERN,
-  S_ROUTES,
   S_ROUTE_COUNT,
+  S_ROUTES,
   S_SCRATCH,
   S_SIZE,
   S_UNMATCHED,
   S_UNMATCHED_NEED,
-  S_UPSTREAMS,
   S_UPSTREAM_COUNT,
+  S_UPSTREAMS,
   S_VERSION,
+  SHARD_MAGIC,
+  SHARD_VERSION,
 } from "../image/layout";
 import { alloc, free } from "../memory/heap";
 import { E_MEMORY, E_SOURCE } from "../status";
 import {
+  at,
+  atEnd,
   B_ACTIONS,
   B_HEADERS,
   B_RESOURCES,
   B_SCRATCH,
   B_UPSTREAMS,
-  at,
-  atEnd,
   clearNeed,
   cursor,
   fail,
@@ -75,19 +75,19 @@ import {
   textLength,
 } from "./builder";
 import {
-  ENTRY_SIZE,
   E_FLAGS,
   E_INDEX,
   E_LABEL,
   E_LABEL_LENGTH,
-  E_MATCHES,
   E_MATCH_COUNT,
+  E_MATCHES,
   E_NEXT,
   E_OUTCOME,
   E_PATH,
   E_PATH_LENGTH,
   E_RESOURCE,
   E_RESOURCE_LENGTH,
+  ENTRY_SIZE,
   readRoute,
   sortEntries,
   stageOf,
@@ -137,7 +137,7 @@ function putNames(b: usize, list: usize, routes: u32, guards: usize, guardCount:
     putTextAt(b, resourceTable + i * NAME_RESOURCE_SIZE, textAddress(resources, i), textSize(resources, i));
   }
   for (let i: u32 = 0; i < routes && !status(b); i++) {
-    let entry: usize = load<u32>(list + (<usize>i << 2));
+    let entry: usize = load<u32>(list + ((<usize>i) << 2));
     let resource = <usize>load<u32>(entry, E_RESOURCE);
     patch(b, routeTable + i * NAME_ROUTE_SIZE, internText(resources, resource, load<u32>(entry, E_RESOURCE_LENGTH)));
     putTextAt(
@@ -155,7 +155,7 @@ function putHeader(b: usize): void {
   let pattern = readBelow(b, PATTERN_DEFAULT + 1);
   let host = readText(b);
   let length = textLength(b);
-  if (length > MAX_HOST || (length == 0) != (pattern >= PATTERN_ANY_HOST)) fail(b, E_SOURCE);
+  if (length > MAX_HOST || (length == 0) != pattern >= PATTERN_ANY_HOST) fail(b, E_SOURCE);
   if (status(b)) return;
   reserve(b, S_HEADER_SIZE);
   patch(b, 0, SHARD_MAGIC);
@@ -204,10 +204,18 @@ export function compileShard(b: usize): i32 {
   return status(b) ? status(b) : <i32>here(b);
 }
 
-function putShard(b: usize, entries: usize, list: usize, count: u32, guardCount: u32, guardsAt: u32, unmatchedAt: u32): void {
-  let byPath = list + (<usize>count << 2);
-  let spare = byPath + (<usize>count << 2);
-  let guards = spare + (<usize>count << 2);
+function putShard(
+  b: usize,
+  entries: usize,
+  list: usize,
+  count: u32,
+  guardCount: u32,
+  guardsAt: u32,
+  unmatchedAt: u32,
+): void {
+  let byPath = list + ((<usize>count) << 2);
+  let spare = byPath + ((<usize>count) << 2);
+  let guards = spare + ((<usize>count) << 2);
   store<u32>(b, <u32>newTextTable(MAX_HEADERS), B_HEADERS);
   store<u32>(b, <u32>newTextTable(load<u32>(b, B_ACTIONS) + 1), B_UPSTREAMS);
   store<u32>(b, <u32>newTextTable(count + guardCount + 1), B_RESOURCES);
@@ -220,23 +228,23 @@ function putShard(b: usize, entries: usize, list: usize, count: u32, guardCount:
   for (let i: u32 = 0; i < count; i++) {
     let entry = entries + i * ENTRY_SIZE;
     if (load<u32>(entry) == ROUTE_REGEX) continue;
-    store<u32>(byPath + (<usize>plain << 2), <u32>entry);
+    store<u32>(byPath + ((<usize>plain) << 2), <u32>entry);
     plain++;
   }
   sortEntries(byPath, spare, plain, false);
-  memory.copy(list, byPath, <usize>plain << 2);
+  memory.copy(list, byPath, (<usize>plain) << 2);
   let last = plain;
   for (let i: u32 = 0; i < count; i++) {
     let entry = entries + i * ENTRY_SIZE;
     if (load<u32>(entry) != ROUTE_REGEX) continue;
-    store<u32>(list + (<usize>last << 2), <u32>entry);
+    store<u32>(list + ((<usize>last) << 2), <u32>entry);
     last++;
   }
   sortEntries(list, spare, count, true);
   let firstRegex: u32 = 0;
   let firstPrefix: u32 = 0;
   for (let i: u32 = 0; i < count; i++) {
-    let entry: usize = load<u32>(list + (<usize>i << 2));
+    let entry: usize = load<u32>(list + ((<usize>i) << 2));
     store<u32>(entry, i, E_INDEX);
     store<u32>(entry, NONE, E_NEXT);
     if (stageOf(entry) < 1) firstRegex = i + 1;
@@ -257,13 +265,13 @@ function putShard(b: usize, entries: usize, list: usize, count: u32, guardCount:
   seek(b, guardsAt);
   for (let i: u32 = 0; i < guardCount && !status(b); i++) {
     let resource = readText(b);
-    store<u32>(guards + (<usize>i << 2), internText(resources, resource, textLength(b)));
+    store<u32>(guards + ((<usize>i) << 2), internText(resources, resource, textLength(b)));
     clearNeed(b);
     compileMatch(b, guardTable + i * GUARD_SIZE + 4);
     patch(b, guardTable + i * GUARD_SIZE, putNeed(b));
   }
   for (let i: u32 = 0; i < count && !status(b); i++) {
-    let entry: usize = load<u32>(list + (<usize>i << 2));
+    let entry: usize = load<u32>(list + ((<usize>i) << 2));
     internText(resources, <usize>load<u32>(entry, E_RESOURCE), load<u32>(entry, E_RESOURCE_LENGTH));
     putRoute(b, routes + i * ROUTE_SIZE, entry);
   }

@@ -1,10 +1,10 @@
 /** Templates, value sources and settings of a source, written into the actions section. */
 import {
-  FACTS,
   FACT_ADDRESS,
   FACT_METHOD,
   FACT_PORT,
   FACT_PROTOCOL,
+  FACTS,
   NONE,
   PART_ARGUMENT,
   PART_COOKIE,
@@ -12,22 +12,22 @@ import {
   PART_HEADER,
   PART_TEXT,
   PART_VARIABLE,
+  pad4,
   SETTING_HEADER,
   TAG_LAST_HEADER_CHANGE,
   TAG_MUST_UNDERSTAND,
-  VARIABLE_COUNT,
   VAR_HTTP2,
   VAR_REMOTE_ADDR,
   VAR_REMOTE_PORT,
   VAR_REQUEST,
   VAR_REQUEST_METHOD,
   VAR_SERVER_PROTOCOL,
-  pad4,
+  VARIABLE_COUNT,
 } from "../image/layout";
 import { E_LIMIT, E_SOURCE } from "../status";
 import {
-  B_HEADERS,
   at,
+  B_HEADERS,
   fail,
   here,
   noteNeed,

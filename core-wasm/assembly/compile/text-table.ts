@@ -4,9 +4,10 @@
  * Table: 0 u32 count | 4 u32 capacity (texts) | 8 u32 slot mask | 12 u32 zero
  *        then per text: u32 address, u32 length, u32 hash; then u32 slot[mask + 1], index + 1 or 0.
  */
+
+import { FACTS, NONE } from "../image/layout";
 import { hashBytes, sameBytes } from "../memory/bytes";
 import { alloc } from "../memory/heap";
-import { FACTS, NONE } from "../image/layout";
 
 const T_CAPACITY: usize = 4;
 const T_MASK: usize = 8;
@@ -49,7 +50,7 @@ export function internText(table: usize, text: usize, length: u32): u32 {
   let slots = table + T_ENTRIES + load<u32>(table, T_CAPACITY) * ENTRY;
   let slot = hash & mask;
   for (;;) {
-    let found = load<u32>(slots + (<usize>slot << 2));
+    let found = load<u32>(slots + ((<usize>slot) << 2));
     if (!found) break;
     let entry = table + T_ENTRIES + (found - 1) * ENTRY;
     if (
@@ -67,7 +68,7 @@ export function internText(table: usize, text: usize, length: u32): u32 {
   store<u32>(entry, <u32>text);
   store<u32>(entry, length, 4);
   store<u32>(entry, hash, 8);
-  store<u32>(slots + (<usize>slot << 2), index + 1);
+  store<u32>(slots + ((<usize>slot) << 2), index + 1);
   store<u32>(table, index + 1);
   return index;
 }

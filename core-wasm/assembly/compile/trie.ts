@@ -1,12 +1,12 @@
 /** The match section: a byte trie over the paths of the exact, segments and prefix routes. Layout: image/layout.ts. */
 import {
   FEW_CHILDREN,
-  NONE,
   N_BITMAP,
   N_CHILDREN,
   N_EXACT,
   N_PREFIX,
   N_SEGMENTS,
+  NONE,
   ROUTE_EXACT,
   ROUTE_PREFIX,
   ROUTE_SEGMENTS,
@@ -20,7 +20,7 @@ import { E_ENCLOSING, E_INDEX, E_NEXT, E_PATH, E_PATH_LENGTH } from "./route-ent
 const FRAME: u32 = 20;
 
 function entryAt(list: usize, index: u32): usize {
-  return load<u32>(list + (<usize>index << 2));
+  return load<u32>(list + ((<usize>index) << 2));
 }
 
 function byteAt(entry: usize, position: u32): u32 {

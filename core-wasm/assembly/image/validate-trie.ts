@@ -3,19 +3,19 @@ import { alloc, free } from "../memory/heap";
 import { E_CORRUPT, E_MEMORY, OK } from "../status";
 import {
   FEW_CHILDREN,
-  NODE_HEADER,
   N_BITMAP,
   N_CHILDREN,
   N_EXACT,
   N_PREFIX,
   N_SEGMENTS,
+  NODE_HEADER,
+  pad4,
   ROUTE_EXACT,
   ROUTE_PREFIX,
   ROUTE_SEGMENTS,
   ROUTE_SIZE,
-  S_ROUTES,
   S_ROUTE_COUNT,
-  pad4,
+  S_ROUTES,
 } from "./layout";
 
 /** True if the terminal at `at` names a route of `kind`. The routes themselves are checked later. */
@@ -49,7 +49,7 @@ function checkNode(image: usize, at: usize, end: usize, mark: usize, start: usiz
   if (children) {
     let bitmap = (flags & N_BITMAP) != 0;
     let keys: usize = bitmap ? 32 : 8;
-    if (at + keys + (<usize>children << 2) > end) return 0;
+    if (at + keys + ((<usize>children) << 2) > end) return 0;
     if (bitmap) {
       // The rank of a byte in the bitmap is the index of its child.
       let set: u64 = 0;

@@ -10,10 +10,6 @@ import { alloc, free } from "../memory/heap";
 import { regexScratchSize, regexValidate } from "../regex/regex";
 import { E_CHECKSUM, E_CORRUPT, E_MAGIC, E_MEMORY, E_TRUNCATED, E_UNSUPPORTED, E_VERSION, OK } from "../status";
 import {
-  ACTION_PROXY,
-  ACTION_REDIRECT,
-  ACTION_RETURN,
-  ACTION_SIZE,
   A_REWRITE,
   A_SETTINGS,
   A_SETTINGS_LENGTH,
@@ -23,7 +19,10 @@ import {
   A_TYPE,
   A_TYPE_LENGTH,
   A_UPSTREAM,
-  CONDITION_SIZE,
+  ACTION_PROXY,
+  ACTION_REDIRECT,
+  ACTION_RETURN,
+  ACTION_SIZE,
   C_NAME,
   C_NAME_LENGTH,
   C_NEGATED,
@@ -31,15 +30,18 @@ import {
   C_OPERAND_LENGTH,
   C_TEST,
   C_VARIABLE,
+  CONDITION_SIZE,
   FACTS,
   GUARD_SIZE,
-  KEY_HEADER,
   K_COOKIE,
   K_HEADER_COUNT,
   K_NEED,
   K_SIZE,
   K_TEMPLATE,
   K_TEMPLATE_LENGTH,
+  KEY_HEADER,
+  M_CONDITIONS,
+  M_OUTCOME,
   MATCH_SIZE,
   MAX_HEADERS,
   MAX_HOST,
@@ -47,8 +49,6 @@ import {
   MAX_KEY_SLOTS,
   MAX_ROUTES,
   MAX_SPLIT_TOTAL,
-  M_CONDITIONS,
-  M_OUTCOME,
   NAME_RESOURCE_SIZE,
   NAME_ROUTE_SIZE,
   NONE,
@@ -60,18 +60,41 @@ import {
   PART_VARIABLE,
   PATTERN_ANY_HOST,
   PATTERN_DEFAULT,
-  REWRITE_PATH,
-  ROUTE_EXACT,
-  ROUTE_REGEX,
-  ROUTE_SIZE,
-  R_MATCHES,
+  pad4,
   R_MATCH_COUNT,
+  R_MATCHES,
   R_NEED,
   R_NEXT,
   R_OUTCOME,
   R_PATH,
   R_REGEX,
   R_REGEX_LENGTH,
+  REWRITE_PATH,
+  ROUTE_EXACT,
+  ROUTE_REGEX,
+  ROUTE_SIZE,
+  S_CHECKSUM,
+  S_COOKIE,
+  S_FIRST_PREFIX,
+  S_FIRST_REGEX,
+  S_GUARD_COUNT,
+  S_GUARDS,
+  S_HEADER_COUNT,
+  S_HEADER_SIZE,
+  S_HEADERS,
+  S_HOST_LENGTH,
+  S_MATCH,
+  S_NAMES,
+  S_PATTERN,
+  S_ROUTE_COUNT,
+  S_ROUTES,
+  S_SCRATCH,
+  S_SIZE,
+  S_UNMATCHED,
+  S_UNMATCHED_NEED,
+  S_UPSTREAM_COUNT,
+  S_UPSTREAMS,
+  S_VERSION,
   SETTING_HEADER,
   SHARD_MAGIC,
   SHARD_VERSION,
@@ -82,34 +105,11 @@ import {
   SPLIT_ENTRY,
   SPLIT_HEADER,
   SPLIT_TOTAL,
-  S_CHECKSUM,
-  S_COOKIE,
-  S_FIRST_PREFIX,
-  S_FIRST_REGEX,
-  S_GUARDS,
-  S_GUARD_COUNT,
-  S_HEADERS,
-  S_HEADER_COUNT,
-  S_HEADER_SIZE,
-  S_HOST_LENGTH,
-  S_MATCH,
-  S_NAMES,
-  S_PATTERN,
-  S_ROUTES,
-  S_ROUTE_COUNT,
-  S_SCRATCH,
-  S_SIZE,
-  S_UNMATCHED,
-  S_UNMATCHED_NEED,
-  S_UPSTREAMS,
-  S_UPSTREAM_COUNT,
-  S_VERSION,
   TAG_LAST_HEADER_CHANGE,
   TAG_MUST_UNDERSTAND,
   TEST_EMPTY,
   TEST_REGEX,
   VARIABLE_COUNT,
-  pad4,
 } from "./layout";
 import { validateTrie } from "./validate-trie";
 
@@ -285,8 +285,8 @@ function checkNeed(v: usize, offset: u32): void {
     return;
   }
   for (let i: u32 = 0; i < count; i++) {
-    let slot = load<u32>(at + 4 + (<usize>i << 2));
-    if (slot >= slots || (i && slot <= load<u32>(at + (<usize>i << 2)))) bad(v);
+    let slot = load<u32>(at + 4 + ((<usize>i) << 2));
+    if (slot >= slots || (i && slot <= load<u32>(at + ((<usize>i) << 2)))) bad(v);
   }
 }
 
@@ -349,7 +349,7 @@ function checkNames(v: usize): void {
     take(v, load<u32>(at, 4), load<u32>(at, 8));
   }
   for (let i: u32 = 0; i <= guards; i++) {
-    let owner = load<u32>(owners + (<usize>i << 2));
+    let owner = load<u32>(owners + ((<usize>i) << 2));
     if (owner >= count && !(i == guards && owner == NONE)) bad(v);
   }
 }
@@ -362,7 +362,7 @@ function checkBody(v: usize): void {
   let guards = load<u32>(image, S_GUARD_COUNT);
   let headers = load<u32>(image, S_HEADER_COUNT);
   let cookie = load<u32>(image, S_COOKIE);
-  if (host > MAX_HOST || pattern > PATTERN_DEFAULT || (host == 0) != (pattern >= PATTERN_ANY_HOST)) bad(v);
+  if (host > MAX_HOST || pattern > PATTERN_DEFAULT || (host == 0) != pattern >= PATTERN_ANY_HOST) bad(v);
   if (routes > MAX_ROUTES || guards > MAX_ROUTES || headers > MAX_HEADERS) bad(v);
   if (load<u32>(image, S_FIRST_REGEX) > load<u32>(image, S_FIRST_PREFIX)) bad(v);
   if (load<u32>(image, S_FIRST_PREFIX) > routes || cookie >= headers + FACTS || (cookie && cookie < FACTS)) bad(v);

@@ -10,9 +10,6 @@ import {
 } from "../balance/peer-set-layout";
 import { peerSetOwner, peerSetPosition, roundRobin } from "../balance/peer-set-pick";
 import {
-  ACTION_PROXY,
-  ACTION_REDIRECT,
-  ACTION_RETURN,
   A_REWRITE,
   A_SETTINGS,
   A_SETTINGS_LENGTH,
@@ -22,26 +19,38 @@ import {
   A_TYPE,
   A_TYPE_LENGTH,
   A_UPSTREAM,
+  ACTION_PROXY,
+  ACTION_REDIRECT,
+  ACTION_RETURN,
   K_COOKIE,
   K_NEED,
   K_TEMPLATE,
   K_TEMPLATE_LENGTH,
   NONE,
+  R_PATH_LENGTH,
+  R_REGEX,
   REWRITE_NONE,
   REWRITE_PREFIX,
   ROUTE_REGEX,
   ROUTE_SIZE,
-  R_PATH_LENGTH,
-  R_REGEX,
+  S_COOKIE,
+  S_ROUTES,
   SPLIT,
   SPLIT_ENTRY,
   SPLIT_HEADER,
   SPLIT_TOTAL,
-  S_COOKIE,
-  S_ROUTES,
 } from "../image/layout";
 import { regexCaptures } from "../regex/regex";
-import { MODE_BODY, MODE_LOCATION, MODE_PATH, overflowed, render, startOutput, writeBytes, writePath } from "../request/render";
+import {
+  MODE_BODY,
+  MODE_LOCATION,
+  MODE_PATH,
+  overflowed,
+  render,
+  startOutput,
+  writeBytes,
+  writePath,
+} from "../request/render";
 import { NEED, OK } from "../status";
 import {
   D_ACTION,
@@ -182,7 +191,14 @@ export function pickPeer(ctx: usize): i32 {
     store<u32>(ctx, STAGE_PICK, X_STAGE);
     if (askFor(ctx, key, load<u32>(key, K_NEED), KEY_SLOTS)) return NEED;
     let start: usize = load<u32>(ctx, X_WRITE);
-    render(ctx, key + load<u32>(key, K_TEMPLATE), load<u32>(key, K_TEMPLATE_LENGTH), MODE_BODY, KEY_SLOTS, load<u32>(key, K_COOKIE));
+    render(
+      ctx,
+      key + load<u32>(key, K_TEMPLATE),
+      load<u32>(key, K_TEMPLATE_LENGTH),
+      MODE_BODY,
+      KEY_SLOTS,
+      load<u32>(key, K_COOKIE),
+    );
     if (overflowed(ctx)) return refuse(ctx, 414);
     let length = load<u32>(ctx, X_WRITE) - <u32>start;
     store<u32>(ctx, <u32>start, X_WRITE);
@@ -195,7 +211,7 @@ export function pickPeer(ctx: usize): i32 {
     hashed = length != 0;
   }
   if (!hashed) {
-    let cursor = <usize>load<u32>(ctx, X_CURSORS) + (<usize>load<u32>(record, U_CURSOR) << 2);
+    let cursor = <usize>load<u32>(ctx, X_CURSORS) + ((<usize>load<u32>(record, U_CURSOR)) << 2);
     let peer = roundRobin(peers, cursor);
     store<u32>(ctx, peer, D_PEER);
     store<u32>(ctx, load<u32>(peers, I_POINT_COUNT) ? 0 : peer, D_POSITION);
@@ -216,7 +232,9 @@ export function act(ctx: usize, image: usize, outcomeOffset: u32): i32 {
     setTarget(ctx, image, action);
     if (overflowed(ctx)) return refuse(ctx, 414);
     let handle: usize = load<u32>(ctx, X_HANDLE);
-    let record: usize = load<u32>(<usize>load<u32>(handle, H_UPSTREAMS) + (<usize>load<u32>(action, A_UPSTREAM) << 2));
+    let record: usize = load<u32>(
+      <usize>load<u32>(handle, H_UPSTREAMS) + ((<usize>load<u32>(action, A_UPSTREAM)) << 2),
+    );
     store<u32>(ctx, <u32>record, D_UPSTREAM);
     store<u32>(ctx, load<u32>(record, U_PEERS), D_PEERS);
     return pickPeer(ctx);

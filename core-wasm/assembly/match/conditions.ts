@@ -1,6 +1,5 @@
 /** Conditions, with the meaning of an NGINX map key: text without regard to case, regexes, `!`, and absent as empty. */
 import {
-  CONDITION_SIZE,
   C_NAME,
   C_NAME_LENGTH,
   C_NEGATED,
@@ -8,11 +7,12 @@ import {
   C_OPERAND_LENGTH,
   C_TEST,
   C_VARIABLE,
+  CONDITION_SIZE,
   M_CONDITIONS,
+  S_COOKIE,
   SOURCE_ARGUMENT,
   SOURCE_COOKIE,
   SOURCE_HEADER,
-  S_COOKIE,
   TEST_EMPTY,
   TEST_EQUALS,
 } from "../image/layout";

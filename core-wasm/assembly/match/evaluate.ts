@@ -7,31 +7,31 @@ import {
   FLAG_STOPS_REGEX,
   GUARD_SIZE,
   K_NEED,
+  M_OUTCOME,
   MATCH_SIZE,
   MAX_HOST,
-  M_OUTCOME,
   NONE,
-  ROUTE_REGEX,
-  ROUTE_SIZE,
   R_FLAGS,
-  R_MATCHES,
   R_MATCH_COUNT,
+  R_MATCHES,
   R_NEED,
   R_NEXT,
   R_OUTCOME,
   R_REGEX,
+  ROUTE_REGEX,
+  ROUTE_SIZE,
   S_FIRST_PREFIX,
   S_FIRST_REGEX,
-  S_GUARDS,
   S_GUARD_COUNT,
-  S_ROUTES,
+  S_GUARDS,
   S_ROUTE_COUNT,
+  S_ROUTES,
   S_UNMATCHED,
   S_UNMATCHED_NEED,
 } from "../image/layout";
 import { regexTest } from "../regex/regex";
-import { startOutput } from "../request/render";
 import { takeHost, takePlainHost } from "../request/host";
+import { startOutput } from "../request/render";
 import { takeTarget } from "../request/target";
 import { E_POINTER, E_STATE, NEED, OK } from "../status";
 import {
@@ -43,6 +43,7 @@ import {
   D_SHARD,
   D_UPSTREAM,
   KEY_SLOTS,
+  looksLikeContext,
   X_CANDIDATE,
   X_CAPTURED,
   X_EPOCH,
@@ -59,12 +60,11 @@ import {
   X_SCRATCH,
   X_STAGE,
   X_TABLE,
-  X_TRACED,
   X_TRACE_COUNT,
-  looksLikeContext,
+  X_TRACED,
 } from "../table/context";
-import { T_DEFAULT, imageOf } from "../table/table";
-import { STAGE_DONE, STAGE_PICK, act, pickPeer, refuse } from "./act";
+import { imageOf, T_DEFAULT } from "../table/table";
+import { act, pickPeer, refuse, STAGE_DONE, STAGE_PICK } from "./act";
 import { allHold } from "./conditions";
 import { findPlainHost, findShard } from "./hosts";
 import { askFor, takeAnswers } from "./need";
@@ -95,7 +95,8 @@ function routeAt(image: usize, index: u32): usize {
 /** Where the need list of the step at hand stands, as an offset in the shard. */
 function needOf(ctx: usize, image: usize): u32 {
   let stage = load<u32>(ctx, X_STAGE);
-  if (stage == STAGE_GUARDS) return load<u32>(image + load<u32>(image, S_GUARDS) + load<u32>(ctx, X_GUARD) * GUARD_SIZE);
+  if (stage == STAGE_GUARDS)
+    return load<u32>(image + load<u32>(image, S_GUARDS) + load<u32>(ctx, X_GUARD) * GUARD_SIZE);
   if (stage == STAGE_ROUTES) return load<u32>(routeAt(image, load<u32>(ctx, X_CANDIDATE)), R_NEED);
   return load<u32>(image, S_UNMATCHED_NEED);
 }

@@ -1,8 +1,15 @@
 /** Which shard answers for a host: the exact one, else the longest wildcard that covers it, else the one without host. */
-import { PATTERN_ANY_HOST, PATTERN_EXACT, PATTERN_ONE_LABEL, S_HEADER_SIZE, S_HOST_LENGTH, S_PATTERN } from "../image/layout";
+import {
+  PATTERN_ANY_HOST,
+  PATTERN_EXACT,
+  PATTERN_ONE_LABEL,
+  S_HEADER_SIZE,
+  S_HOST_LENGTH,
+  S_PATTERN,
+} from "../image/layout";
 import { hashBytes, sameBytes } from "../memory/bytes";
 import { X_HOST, X_HOST_LENGTH } from "../table/context";
-import { T_ANY, T_MASK, T_SHARDS, T_WILDCARDS, imageOf } from "../table/table";
+import { imageOf, T_ANY, T_MASK, T_SHARDS, T_WILDCARDS } from "../table/table";
 import { TRACE_HOST, trace, tracing } from "./trace";
 
 const DOT: u32 = 46;
@@ -13,7 +20,7 @@ function lookUp(table: usize, hash: u32, exact: bool, host: usize, length: u32):
   let mask = load<u32>(table, T_MASK);
   let slot = hash & mask;
   while (true) {
-    let at = slots + (<usize>slot << 3);
+    let at = slots + ((<usize>slot) << 3);
     let handle: usize = load<u32>(at, 4);
     if (!handle) return 0;
     if (load<u32>(at) == hash) {
@@ -65,7 +72,8 @@ export function findShard(ctx: usize, table: usize): usize {
       if (tracing(ctx)) trace(ctx, TRACE_HOST, PATTERN_EXACT, false);
       handle = findWildcard(ctx, table);
     }
-    if (tracing(ctx)) trace(ctx, TRACE_HOST, handle ? load<u32>(imageOf(handle), S_PATTERN) : PATTERN_EXACT, handle != 0);
+    if (tracing(ctx))
+      trace(ctx, TRACE_HOST, handle ? load<u32>(imageOf(handle), S_PATTERN) : PATTERN_EXACT, handle != 0);
     if (handle) return handle;
   }
   let any: usize = load<u32>(table, T_ANY);

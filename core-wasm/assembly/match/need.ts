@@ -1,17 +1,9 @@
 /** Asking the caller for header values, and taking them over. */
 import { FACTS, K_HEADER_COUNT, KEY_HEADER, pad4 } from "../image/layout";
 import { inMemory } from "../memory/heap";
-import { E_POINTER, OK } from "../status";
-import {
-  NEED_SIZE,
-  SLOT_SIZE,
-  X_EPOCH,
-  X_HANDLE,
-  X_NEEDS,
-  X_NEED_COUNT,
-  X_SLOTS,
-} from "../table/context";
 import { isFilled } from "../request/values";
+import { E_POINTER, OK } from "../status";
+import { NEED_SIZE, SLOT_SIZE, X_EPOCH, X_HANDLE, X_NEED_COUNT, X_NEEDS, X_SLOTS } from "../table/context";
 import { H_HEADERS } from "../table/table";
 
 /** The address of header `index` (u32 length, text) of a hash key. */
@@ -33,12 +25,12 @@ export function askFor(ctx: usize, image: usize, offset: u32, base: u32): bool {
   let needs: usize = load<u32>(ctx, X_NEEDS);
   let missing: u32 = 0;
   for (let i: u32 = 0; i < count; i++) {
-    let slot = load<u32>(list + 4 + (<usize>i << 2));
+    let slot = load<u32>(list + 4 + ((<usize>i) << 2));
     if (isFilled(ctx, base + slot)) continue;
     let id = slot;
     if (slot >= FACTS) {
       if (base) id = <u32>keyHeader(image, slot - FACTS);
-      else id = load<u32>(<usize>load<u32>(load<u32>(ctx, X_HANDLE), H_HEADERS) + (<usize>(slot - FACTS) << 2));
+      else id = load<u32>(<usize>load<u32>(load<u32>(ctx, X_HANDLE), H_HEADERS) + ((<usize>(slot - FACTS)) << 2));
     }
     let need = needs + missing * NEED_SIZE;
     store<u32>(need, id);
@@ -66,7 +58,7 @@ export function takeAnswers(ctx: usize, image: usize, offset: u32, base: u32): i
     if (length > 0 && !inMemory(<usize>load<u32>(needs + i * NEED_SIZE, 4), length)) return E_POINTER;
   }
   for (let i: u32 = 0; i < count; i++) {
-    let slot = base + load<u32>(list + 4 + (<usize>i << 2));
+    let slot = base + load<u32>(list + 4 + ((<usize>i) << 2));
     if (isFilled(ctx, slot)) continue;
     let at = ctx + slot * SLOT_SIZE;
     let need = needs + load<u32>(at, X_SLOTS + 4) * NEED_SIZE;
@@ -77,4 +69,3 @@ export function takeAnswers(ctx: usize, image: usize, offset: u32, base: u32): i
   store<u32>(ctx, 0, X_NEED_COUNT);
   return OK;
 }
-

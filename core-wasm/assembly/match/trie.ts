@@ -1,14 +1,5 @@
 /** The walk down the trie of a shard: the exact route and the longest prefix route that cover a path. */
-import {
-  NODE_HEADER,
-  NONE,
-  N_BITMAP,
-  N_CHILDREN,
-  N_EXACT,
-  N_PREFIX,
-  N_SEGMENTS,
-  S_MATCH,
-} from "../image/layout";
+import { N_BITMAP, N_CHILDREN, N_EXACT, N_PREFIX, N_SEGMENTS, NODE_HEADER, NONE, S_MATCH } from "../image/layout";
 import { X_CANDIDATE, X_PATH, X_PATH_LENGTH, X_PREFIX } from "../table/context";
 
 const LOW: u64 = 0x0101010101010101;
@@ -25,7 +16,7 @@ function findByte(keys: u64, c: u32): u32 {
 function rankOf(bitmap: usize, c: u32): u32 {
   let word = bitmap + ((c >> 6) << 3);
   let bits = load<u64>(word);
-  let bit = <u64>1 << (c & 63);
+  let bit = (<u64>1) << (c & 63);
   if (!(bits & bit)) return NONE;
   let rank = popcnt(bits & (bit - 1));
   for (let before = bitmap; before < word; before += 8) rank += popcnt(load<u64>(before));
@@ -47,7 +38,7 @@ export function searchTrie(ctx: usize, image: usize): void {
     at += popcnt(flags & (N_EXACT | N_SEGMENTS | N_PREFIX)) << 2;
     let keys = at;
     let children: u32 = flags & N_CHILDREN ? (head >> 24) + 1 : 0;
-    if (children) at += (flags & N_BITMAP ? 32 : 8) + (<usize>children << 2);
+    if (children) at += (flags & N_BITMAP ? 32 : 8) + ((<usize>children) << 2);
     let label = head & 0xffff;
     if (<u32>(end - path) < label) break;
     // Labels are padded with zeros to whole words, and the buffers of a path can be read past their end.
@@ -88,7 +79,7 @@ export function searchTrie(ctx: usize, image: usize): void {
       if (child == 8) break;
       offsets = keys + 8;
     }
-    node = image + load<u32>(offsets + (<usize>child << 2));
+    node = image + load<u32>(offsets + ((<usize>child) << 2));
     path++;
   }
   store<u32>(ctx, exact, X_CANDIDATE);

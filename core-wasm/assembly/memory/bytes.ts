@@ -47,7 +47,7 @@ export function hashBytes(pointer: usize, length: u32): u32 {
   for (; i + 8 <= length; i += 8) h = hashStep(h, load<u64>(pointer + i));
   if (i < length) {
     let w: u64 = 0;
-    for (let s: u64 = 0; i < length; i++, s += 8) w |= <u64>load<u8>(pointer + i) << s;
+    for (let s: u64 = 0; i < length; i++, s += 8) w |= (<u64>load<u8>(pointer + i)) << s;
     h = hashStep(h, w);
   }
   return hashEnd(h);

@@ -56,7 +56,7 @@ function listOf(size: u32): u32 {
 }
 
 function headAddress(base: usize, list: u32): usize {
-  return base + A_HEADS + (<usize>list << 2);
+  return base + A_HEADS + ((<usize>list) << 2);
 }
 
 function insertFree(base: usize, block: usize): void {
@@ -68,7 +68,7 @@ function insertFree(base: usize, block: usize): void {
   if (old) store<u32>(old, <u32>block, B_PREVIOUS_FREE);
   store<u32>(head, <u32>block);
   let first = list >> SECOND_BITS;
-  let second = base + A_SECOND + (<usize>first << 2);
+  let second = base + A_SECOND + ((<usize>first) << 2);
   store<u32>(second, load<u32>(second) | (1 << (list & (SECOND_LEVELS - 1))));
   store<u32>(base, load<u32>(base, A_FIRST) | (1 << first), A_FIRST);
 }
@@ -85,7 +85,7 @@ function removeFree(base: usize, block: usize): void {
   store<u32>(headAddress(base, list), next);
   if (next) return;
   let first = list >> SECOND_BITS;
-  let second = base + A_SECOND + (<usize>first << 2);
+  let second = base + A_SECOND + ((<usize>first) << 2);
   let map = load<u32>(second) & ~(1 << (list & (SECOND_LEVELS - 1)));
   store<u32>(second, map);
   if (!map) store<u32>(base, load<u32>(base, A_FIRST) & ~(1 << first), A_FIRST);
@@ -125,7 +125,7 @@ function ready(): usize {
   if (load<u32>(base) != ARENA_MAGIC) {
     memory.fill(base, 0, A_SIZE);
     store<u32>(base, ARENA_MAGIC);
-    addRegion(base, (base + A_SIZE + 15) & ~15, <usize>memory.size() << 16, 0);
+    addRegion(base, (base + A_SIZE + 15) & ~15, (<usize>memory.size()) << 16, 0);
   }
   return base;
 }
@@ -139,7 +139,7 @@ function growBy(base: usize, size: u32): bool {
   let end: usize = load<u32>(base, A_END);
   // The old end block becomes the header of the new region.
   let start = end - HEADER;
-  addRegion(base, start, <usize>memory.size() << 16, load<u32>(start, B_PREVIOUS));
+  addRegion(base, start, (<usize>memory.size()) << 16, load<u32>(start, B_PREVIOUS));
   return true;
 }
 
@@ -150,12 +150,12 @@ function findFree(base: usize, size: u32): usize {
   let list = listOf(rounded);
   let first = list >> SECOND_BITS;
   if (first >= FIRST_LEVELS) return 0;
-  let map = load<u32>(base + A_SECOND + (<usize>first << 2)) & (0xffffffff << (list & (SECOND_LEVELS - 1)));
+  let map = load<u32>(base + A_SECOND + ((<usize>first) << 2)) & (0xffffffff << (list & (SECOND_LEVELS - 1)));
   if (!map) {
     let above = load<u32>(base, A_FIRST) & (0xfffffffe << first);
     if (!above) return 0;
     first = ctz(above);
-    map = load<u32>(base + A_SECOND + (<usize>first << 2));
+    map = load<u32>(base + A_SECOND + ((<usize>first) << 2));
   }
   return load<u32>(headAddress(base, (first << SECOND_BITS) | ctz(map)));
 }
@@ -216,5 +216,5 @@ export function usedBytes(): u32 {
 
 /** True if `length` bytes from `pointer` lie inside the memory. */
 export function inMemory(pointer: usize, length: u32): bool {
-  return <u64>pointer + <u64>length <= <u64>memory.size() << 16;
+  return <u64>pointer + <u64>length <= (<u64>memory.size()) << 16;
 }

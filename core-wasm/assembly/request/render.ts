@@ -1,13 +1,5 @@
 /** Fills templates in, into the output buffer of a context. */
-import {
-  PART_ARGUMENT,
-  PART_COOKIE,
-  PART_GROUP,
-  PART_HEADER,
-  PART_TEXT,
-  PART_VARIABLE,
-  pad4,
-} from "../image/layout";
+import { PART_ARGUMENT, PART_COOKIE, PART_GROUP, PART_HEADER, PART_TEXT, PART_VARIABLE, pad4 } from "../image/layout";
 import {
   X_CAPTURED,
   X_GROUPS,
@@ -32,14 +24,13 @@ export const MODE_PATH: u32 = 3;
 
 /** Bits: 1 escaped in a location, 2 in a header value, 4 in a path that was decoded (NGX_ESCAPE_URI and what RFC 3986 bars). */
 const ESCAPES: usize = memory.data<u8>([
-  7, 7, 7, 7, 7, 7, 7, 7, 7, 5, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7,
-  5, 0, 5, 4, 0, 4, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 5, 0, 5, 4,
-  0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 4, 5, 4, 5, 0,
-  5, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 5, 5, 5, 0, 7,
-  5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5,
-  5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5,
-  5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5,
-  5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5,
+  7, 7, 7, 7, 7, 7, 7, 7, 7, 5, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 5, 0, 5, 4, 0, 4, 0,
+  0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 5, 0, 5, 4, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+  0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 4, 5, 4, 5, 0, 5, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+  0, 0, 0, 0, 0, 0, 5, 5, 5, 0, 7, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5,
+  5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5,
+  5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5,
+  5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5,
 ]);
 
 const ESCAPE_LOCATION: u32 = 1;
@@ -78,10 +69,10 @@ function writeEscaped(ctx: usize, from: usize, length: u32, set: u32): void {
   let end = <usize>load<u32>(ctx, X_OUTPUT) + load<u32>(ctx, X_OUTPUT_CAPACITY);
   for (let i: u32 = 0; i < length && to <= end; i++) {
     let c: u32 = load<u8>(from + i);
-    let escape = (load<u8>(ESCAPES + c) & set) != 0;
-    if (to + (escape ? 3 : 1) > end) {
+    let escaped = (load<u8>(ESCAPES + c) & set) != 0;
+    if (to + (escaped ? 3 : 1) > end) {
       to = end + 1;
-    } else if (escape) {
+    } else if (escaped) {
       store<u8>(to, 37);
       store<u8>(to, hexDigit(c >> 4), 1);
       store<u8>(to, hexDigit(c & 15), 2);
@@ -113,13 +104,19 @@ function writeValue(ctx: usize, mode: u32): void {
   let from: usize = load<u32>(ctx, X_VALUE);
   let length = load<u32>(ctx, X_VALUE_LENGTH);
   if (mode == MODE_BODY) writeBytes(ctx, from, length);
-  else writeEscaped(ctx, from, length, mode == MODE_LOCATION ? ESCAPE_LOCATION : mode == MODE_HEADER ? ESCAPE_HEADER : ESCAPE_PATH);
+  else
+    writeEscaped(
+      ctx,
+      from,
+      length,
+      mode == MODE_LOCATION ? ESCAPE_LOCATION : mode == MODE_HEADER ? ESCAPE_HEADER : ESCAPE_PATH,
+    );
 }
 
 function writeGroup(ctx: usize, group: u32, mode: u32): void {
   if (!load<u32>(ctx, X_CAPTURED)) return;
-  let start = load<u32>(ctx + (<usize>group << 3), X_GROUPS);
-  let end = load<u32>(ctx + (<usize>group << 3), X_GROUPS + 4);
+  let start = load<u32>(ctx + ((<usize>group) << 3), X_GROUPS);
+  let end = load<u32>(ctx + ((<usize>group) << 3), X_GROUPS + 4);
   if (start == 0xffffffff || end < start) return;
   let from: usize = load<u32>(ctx, X_PATH) + start;
   if (mode == MODE_PATH) {

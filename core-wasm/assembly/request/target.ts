@@ -2,6 +2,8 @@
  * The path of a request target, normalised as NGINX's `$uri` (ngx_http_parse_complex_uri): percent-decoded once, slashes
  * merged, dot segments resolved. The raw target stays as it came.
  */
+
+import { sameBytes } from "../memory/bytes";
 import {
   X_DECODED,
   X_HOST,
@@ -13,25 +15,22 @@ import {
   X_TARGET,
   X_TARGET_LENGTH,
 } from "../table/context";
-import { sameBytes } from "../memory/bytes";
 import { normaliseHost } from "./host";
 
 const SLASH: u32 = 47;
 const DOT: u32 = 46;
 const QUESTION: u32 = 63;
 const HASH: u32 = 35;
-const PERCENT: u32 = 37;
 
 /** Byte classes: 0 plain, 1 slash, 2 percent, 3 end of the path (? and #), 4 not allowed in a target. */
 const CLASSES: usize = memory.data<u8>([
-  4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4,
-  4, 0, 0, 3, 0, 2, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3,
-  0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-  0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 4,
-  0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-  0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-  0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-  0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+  4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 0, 0, 3, 0, 2, 0,
+  0, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+  0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+  0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 4, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+  0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+  0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+  0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
 ]);
 
 function hexValue(c: u32): u32 {
@@ -156,7 +155,10 @@ function plainLength(at: usize, length: u32): u32 {
   for (; done + 8 <= length; done += 8) {
     let w = load<u64>(at + done);
     // ! # % ' at once, then ? and DEL, then what is below 0x21.
-    let marks = zeroBytes((w & ~(LOW * 6)) ^ (LOW * 0x21)) | zeroBytes((w | (LOW << 6)) ^ (LOW * 0x7f)) | ((w - LOW * 0x21) & ~w & HIGH);
+    let marks =
+      zeroBytes((w & ~(LOW * 6)) ^ (LOW * 0x21)) |
+      zeroBytes((w | (LOW << 6)) ^ (LOW * 0x7f)) |
+      ((w - LOW * 0x21) & ~w & HIGH);
     let slashes = zeroBytes(w ^ SLASHES);
     let slashesAndDots = zeroBytes((w | LOW) ^ SLASHES);
     if (marks | (((slashes << 8) | afterSlash) & slashesAndDots)) break;

@@ -141,9 +141,7 @@ export function isContext(ctx: usize): bool {
 
 /** A quick form of isContext for the calls made per request. */
 export function looksLikeContext(ctx: usize): bool {
-  return (
-    (ctx & 15) == 0 && <u64>ctx + CONTEXT_SIZE <= <u64>memory.size() << 16 && load<u32>(ctx) == CONTEXT_MAGIC
-  );
+  return (ctx & 15) == 0 && <u64>ctx + CONTEXT_SIZE <= (<u64>memory.size()) << 16 && load<u32>(ctx) == CONTEXT_MAGIC;
 }
 
 /** Begins (or ends) the keeping of traces. False if memory is short. */

@@ -13,25 +13,25 @@
  */
 import {
   PATTERN_ANY_HOST,
+  PATTERN_ANY_LABELS,
   PATTERN_DEFAULT,
-  S_HEADERS,
+  PATTERN_ONE_LABEL,
+  pad4,
   S_HEADER_COUNT,
   S_HEADER_SIZE,
+  S_HEADERS,
   S_HOST_LENGTH,
   S_PATTERN,
   S_SCRATCH,
   S_SIZE,
-  S_UPSTREAMS,
   S_UPSTREAM_COUNT,
-  PATTERN_ONE_LABEL,
-  PATTERN_ANY_LABELS,
-  pad4,
+  S_UPSTREAMS,
 } from "../image/layout";
 import { validateShard } from "../image/validate";
 import { hashBytes, sameBytes } from "../memory/bytes";
 import { alloc, free, inMemory, isAllocated } from "../memory/heap";
 import { E_MEMORY, E_POINTER, OK } from "../status";
-import { D_ACTION, D_PEERS, D_SHARD, X_HANDLE, X_NEED_COUNT, X_NEXT_CONTEXT, growScratch, newContext } from "./context";
+import { D_ACTION, D_PEERS, D_SHARD, growScratch, newContext, X_HANDLE, X_NEED_COUNT, X_NEXT_CONTEXT } from "./context";
 import { releaseUpstream, upstreamFor } from "./upstreams";
 
 const TABLE_MAGIC: u32 = 0x42544a4e;
@@ -98,11 +98,11 @@ export function roomForOne(table: usize, array: usize, mask: usize, count: u32):
   memory.fill(grown, 0, size);
   let newMask = (slots << 1) - 1;
   for (let i: u32 = 0; i < slots; i++) {
-    let pair = load<u64>(old + (<usize>i << 3));
+    let pair = load<u64>(old + ((<usize>i) << 3));
     if (!(pair >> 32)) continue;
     let slot = <u32>pair & newMask;
-    while (load<u32>(grown + (<usize>slot << 3), 4)) slot = (slot + 1) & newMask;
-    store<u64>(grown + (<usize>slot << 3), pair);
+    while (load<u32>(grown + ((<usize>slot) << 3), 4)) slot = (slot + 1) & newMask;
+    store<u64>(grown + ((<usize>slot) << 3), pair);
   }
   free(old);
   store<u32>(table + array, <u32>grown);
@@ -115,16 +115,16 @@ export function closeSlot(slots: usize, mask: u32, hole: u32): void {
   let i = hole;
   while (true) {
     i = (i + 1) & mask;
-    let pair = load<u64>(slots + (<usize>i << 3));
+    let pair = load<u64>(slots + ((<usize>i) << 3));
     if (!(pair >> 32)) break;
     let home = <u32>pair & mask;
     // The entry may move to the hole unless its home lies cyclically in (hole, i].
     if (((i - home) & mask) >= ((i - hole) & mask)) {
-      store<u64>(slots + (<usize>hole << 3), pair);
+      store<u64>(slots + ((<usize>hole) << 3), pair);
       hole = i;
     }
   }
-  store<u64>(slots + (<usize>hole << 3), 0);
+  store<u64>(slots + ((<usize>hole) << 3), 0);
 }
 
 export function imageOf(handle: usize): usize {
@@ -152,12 +152,9 @@ function findSlot(table: usize, hash: u32, pattern: u32, host: usize, length: u3
   let mask = load<u32>(table, T_MASK);
   let slot = hash & mask;
   while (true) {
-    let handle: usize = load<u32>(slots + (<usize>slot << 3), 4);
+    let handle: usize = load<u32>(slots + ((<usize>slot) << 3), 4);
     if (!handle) return slot;
-    if (
-      load<u32>(slots + (<usize>slot << 3)) == hash &&
-      samePattern(imageOf(handle), pattern, host, length)
-    ) {
+    if (load<u32>(slots + ((<usize>slot) << 3)) == hash && samePattern(imageOf(handle), pattern, host, length)) {
       return slot;
     }
     slot = (slot + 1) & mask;
@@ -169,7 +166,7 @@ function freeHandle(table: usize, handle: usize): void {
   let count = load<u32>(image, S_UPSTREAM_COUNT);
   let records: usize = load<u32>(handle, H_UPSTREAMS);
   for (let i: u32 = 0; i < count; i++) {
-    let record: usize = load<u32>(records + (<usize>i << 2));
+    let record: usize = load<u32>(records + ((<usize>i) << 2));
     if (record) releaseUpstream(table, record);
   }
   free(handle);
@@ -221,7 +218,7 @@ function newHandle(table: usize, image: usize): usize {
   image = imageOf(handle);
   store<u32>(handle, size, H_SIZE);
   let records = image + size;
-  let addresses = records + (<usize>upstreams << 2);
+  let addresses = records + ((<usize>upstreams) << 2);
   store<u32>(handle, <u32>records, H_UPSTREAMS);
   store<u32>(handle, <u32>addresses, H_HEADERS);
   memory.fill(records, 0, upstreams << 2);
@@ -232,10 +229,10 @@ function newHandle(table: usize, image: usize): usize {
       freeHandle(table, handle);
       return 0;
     }
-    store<u32>(records + (<usize>i << 2), <u32>record);
+    store<u32>(records + ((<usize>i) << 2), <u32>record);
   }
   at = image + load<u32>(image, S_HEADERS);
-  for (let i: u32 = 0; i < headers; i++, at = nextText(at)) store<u32>(addresses + (<usize>i << 2), <u32>at);
+  for (let i: u32 = 0; i < headers; i++, at = nextText(at)) store<u32>(addresses + ((<usize>i) << 2), <u32>at);
   return handle;
 }
 
@@ -297,12 +294,12 @@ export function placeShard(table: usize, source: usize): i32 {
   store<u32>(handle, hash);
   let slots: usize = load<u32>(table, T_SHARDS);
   let slot = findSlot(table, hash, pattern, host, length);
-  let old: usize = load<u32>(slots + (<usize>slot << 3), 4);
+  let old: usize = load<u32>(slots + ((<usize>slot) << 3), 4);
   if (old) countWildcard(table, imageOf(old), -1);
   else store<u32>(table, load<u32>(table, T_SHARD_COUNT) + 1, T_SHARD_COUNT);
   countWildcard(table, image, 1);
-  store<u32>(slots + (<usize>slot << 3), hash);
-  store<u32>(slots + (<usize>slot << 3), <u32>handle, 4);
+  store<u32>(slots + ((<usize>slot) << 3), hash);
+  store<u32>(slots + ((<usize>slot) << 3), <u32>handle, 4);
   changed(table);
   retire(table, old);
   return OK;
@@ -319,7 +316,7 @@ export function unloadShard(table: usize, pattern: u32, host: usize, length: u32
   } else {
     let slots: usize = load<u32>(table, T_SHARDS);
     let slot = findSlot(table, patternHash(pattern, host, length), pattern, host, length);
-    old = load<u32>(slots + (<usize>slot << 3), 4);
+    old = load<u32>(slots + ((<usize>slot) << 3), 4);
     if (old) {
       closeSlot(slots, load<u32>(table, T_MASK), slot);
       store<u32>(table, load<u32>(table, T_SHARD_COUNT) - 1, T_SHARD_COUNT);
@@ -361,7 +358,7 @@ export function releaseDecision(ctx: usize): void {
 export function clearShards(table: usize): void {
   let slots: usize = load<u32>(table, T_SHARDS);
   for (let i: u32 = 0; i <= load<u32>(table, T_MASK); i++) {
-    let handle: usize = load<u32>(slots + (<usize>i << 3), 4);
+    let handle: usize = load<u32>(slots + ((<usize>i) << 3), 4);
     if (handle) freeHandle(table, handle);
   }
   if (load<u32>(table, T_ANY)) freeHandle(table, load<u32>(table, T_ANY));

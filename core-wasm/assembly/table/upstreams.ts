@@ -11,19 +11,19 @@ import { validateKey } from "../image/validate";
 import { hashBytes, sameBytes } from "../memory/bytes";
 import { alloc, free, inMemory } from "../memory/heap";
 import { E_MEMORY, E_POINTER, OK } from "../status";
-import { X_NEXT_CONTEXT, growCursors } from "./context";
+import { growCursors, X_NEXT_CONTEXT } from "./context";
 import {
-  T_CONTEXTS,
-  T_CURSORS,
-  T_FREE_CURSORS,
-  T_GENERATION,
-  T_UPSTREAMS,
-  T_UPSTREAM_COUNT,
-  T_UPSTREAM_MASK,
   closeSlot,
   isPinned,
   isTable,
   roomForOne,
+  T_CONTEXTS,
+  T_CURSORS,
+  T_FREE_CURSORS,
+  T_GENERATION,
+  T_UPSTREAM_COUNT,
+  T_UPSTREAM_MASK,
+  T_UPSTREAMS,
 } from "./table";
 
 const RECORD_MAGIC: u32 = 0x50554a4e;
@@ -44,7 +44,7 @@ function findRecord(table: usize, hash: u32, key: usize, length: u32): u32 {
   let mask = load<u32>(table, T_UPSTREAM_MASK);
   let slot = hash & mask;
   while (true) {
-    let record: usize = load<u32>(slots + (<usize>slot << 3), 4);
+    let record: usize = load<u32>(slots + ((<usize>slot) << 3), 4);
     if (!record) return slot;
     if (
       load<u32>(record, U_HASH) == hash &&
@@ -60,7 +60,7 @@ function findRecord(table: usize, hash: u32, key: usize, length: u32): u32 {
 /** The record of a key, or 0. */
 export function findUpstream(table: usize, key: usize, length: u32): usize {
   let slot = findRecord(table, hashBytes(key, length), key, length);
-  return load<u32>(<usize>load<u32>(table, T_UPSTREAMS) + (<usize>slot << 3), 4);
+  return load<u32>(<usize>load<u32>(table, T_UPSTREAMS) + ((<usize>slot) << 3), 4);
 }
 
 /**
@@ -72,7 +72,7 @@ function takeCursor(table: usize): i32 {
   // Word 0 of the list: first free index + 1. Word 1: capacity.
   if (list && load<u32>(list)) {
     let index = load<u32>(list) - 1;
-    store<u32>(list, load<u32>(list + 8 + (<usize>index << 2)));
+    store<u32>(list, load<u32>(list + 8 + ((<usize>index) << 2)));
     return <i32>index;
   }
   let index = load<u32>(table, T_CURSORS);
@@ -95,7 +95,7 @@ function takeCursor(table: usize): i32 {
 
 function giveCursor(table: usize, index: u32): void {
   let list: usize = load<u32>(table, T_FREE_CURSORS);
-  store<u32>(list + 8 + (<usize>index << 2), load<u32>(list));
+  store<u32>(list + 8 + ((<usize>index) << 2), load<u32>(list));
   store<u32>(list, index + 1);
 }
 
@@ -111,7 +111,7 @@ function recordFor(table: usize, key: usize, length: u32): usize {
   let hash = hashBytes(key, length);
   let slot = findRecord(table, hash, key, length);
   let slots: usize = load<u32>(table, T_UPSTREAMS);
-  let found: usize = load<u32>(slots + (<usize>slot << 3), 4);
+  let found: usize = load<u32>(slots + ((<usize>slot) << 3), 4);
   if (found) return found;
   let record = alloc(<u32>U_KEY + length);
   if (!record) return 0;
@@ -126,8 +126,8 @@ function recordFor(table: usize, key: usize, length: u32): usize {
   store<u32>(record, length, U_KEY_LENGTH);
   store<u32>(record, <u32>cursor, U_CURSOR);
   memory.copy(record + U_KEY, key, length);
-  store<u32>(slots + (<usize>slot << 3), hash);
-  store<u32>(slots + (<usize>slot << 3), <u32>record, 4);
+  store<u32>(slots + ((<usize>slot) << 3), hash);
+  store<u32>(slots + ((<usize>slot) << 3), <u32>record, 4);
   store<u32>(table, load<u32>(table, T_UPSTREAM_COUNT) + 1, T_UPSTREAM_COUNT);
   return record;
 }
@@ -215,7 +215,7 @@ export function unloadPeers(table: usize, key: usize, length: u32): i32 {
 export function clearUpstreams(table: usize): void {
   let slots: usize = load<u32>(table, T_UPSTREAMS);
   for (let i: u32 = 0; i <= load<u32>(table, T_UPSTREAM_MASK); i++) {
-    let record: usize = load<u32>(slots + (<usize>i << 3), 4);
+    let record: usize = load<u32>(slots + ((<usize>i) << 3), 4);
     if (!record) continue;
     retirePeers(table, record);
     free(record);
