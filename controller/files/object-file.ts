@@ -69,7 +69,7 @@ function collectObjects(file: string, { value, line }: SourceDocument, depth: nu
     return;
   }
   const namespace = isClusterScoped(kind) ? "" : header.namespace;
-  const signature = signatureOf(value);
+  const signature = signatureOf(value as object);
   if (signature === undefined) {
     into.problems.push({ file, line, code: "FILE_LIMIT", message: `the ${kind} is too large or nested too deeply` });
     return;
@@ -103,8 +103,13 @@ function asMap(value: unknown): Record<string, unknown> {
   return typeof value === "object" && value !== null && !Array.isArray(value) ? (value as Record<string, unknown>) : {};
 }
 
+/** Signatures of values that were read before: documents from the cache are the same values again. */
+const signatures = new WeakMap<object, string>();
+
 /** Undefined for a value that is too large, as one with many aliases of one text can be, or nested deeper than the stack. */
-function signatureOf(value: unknown): string | undefined {
+function signatureOf(value: object): string | undefined {
+  const known = signatures.get(value);
+  if (known !== undefined) return known;
   let size = 0;
   const measure = (name: string, part: unknown) => {
     size += name.length + (typeof part === "string" ? part.length : 1);
@@ -112,7 +117,9 @@ function signatureOf(value: unknown): string | undefined {
     return part;
   };
   try {
-    return createHash("sha256").update(JSON.stringify(value, measure)).digest("base64");
+    const signature = createHash("sha256").update(JSON.stringify(value, measure)).digest("base64");
+    signatures.set(value, signature);
+    return signature;
   } catch {
     return undefined;
   }
