@@ -244,8 +244,8 @@ const FILE_ENTRIES = {
     remedy: "Add apiVersion and kind, or keep files of another kind in another folder.",
   },
   FILE_OBJECT: {
-    meaning: "An object has no usable metadata.name.",
-    remedy: "Add metadata.name, made of lower-case letters, digits, hyphens and dots.",
+    meaning: "An object has no usable metadata.name, or a metadata.namespace that is none.",
+    remedy: "Make both of lower-case letters, digits, hyphens and dots.",
   },
   FILE_SYNTAX: {
     meaning: "A file is no correct YAML or JSON; its last good state stays in force.",

@@ -54,7 +54,10 @@ export class FolderSource {
     return this.#store.reads;
   }
 
-  /** Reads the folder, calls the listener, and goes on watching. A folder that cannot be read is a problem, no error. */
+  /**
+   * Reads the folder, delivers what it holds before it resolves, and goes on watching. An empty folder calls no listener;
+   * one that cannot be read is a problem, no error.
+   */
   async start(): Promise<void> {
     this.#scanNeeded = true;
     await this.#enqueue();

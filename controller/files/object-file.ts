@@ -24,6 +24,8 @@ type Collected = Pick<FileContent, "objects" | "problems">;
 
 /** A List may hold Lists; deeper than this nobody writes. */
 const MAX_LIST_DEPTH = 4;
+/** Characters; more than the 1.5 MB that a cluster stores at most. */
+const MAX_OBJECT_SIZE = 4 * 1024 * 1024;
 const NAMESPACE_OF_FILES = "default";
 
 /**
@@ -61,14 +63,15 @@ function collectObjects(file: string, { value, line }: SourceDocument, depth: nu
   }
   const kind = recogniseKind(header.apiVersion, header.kind);
   if (kind === undefined) return;
-  if (header.name === undefined) {
-    into.problems.push({ file, line, code: "FILE_OBJECT", message: `the ${kind} has no usable metadata.name` });
+  if (!isObjectName(header.name) || !isObjectName(header.namespace)) {
+    const message = `the ${kind} has no usable metadata.name, or a metadata.namespace that is none`;
+    into.problems.push({ file, line, code: "FILE_OBJECT", message });
     return;
   }
-  const namespace = isClusterScoped(kind) ? "" : (header.namespace ?? NAMESPACE_OF_FILES);
-  const signature = signatureOf(value);
+  const namespace = isClusterScoped(kind) ? "" : header.namespace;
+  const signature = signatureOf(value as object);
   if (signature === undefined) {
-    into.problems.push({ file, line, code: "FILE_LIMIT", message: `the ${kind} is nested too deeply` });
+    into.problems.push({ file, line, code: "FILE_LIMIT", message: `the ${kind} is too large or nested too deeply` });
     return;
   }
   into.objects.push({ ref: { kind, namespace, name: header.name }, object: value, signature });
@@ -77,36 +80,46 @@ function collectObjects(file: string, { value, line }: SourceDocument, depth: nu
 interface Header {
   apiVersion: string;
   kind: string;
-  name?: string;
-  namespace?: string;
+  name: unknown;
+  namespace: unknown;
   items?: unknown[];
 }
-
-/** DNS subdomain: nothing else can be the name of an object, and a slash would blur which object is meant. */
-const OBJECT_NAME = /^[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?$/;
 
 function readHeader(value: unknown): Header | undefined {
   const object = asMap(value);
   const { apiVersion, kind, items } = object;
   if (typeof apiVersion !== "string" || typeof kind !== "string") return undefined;
-  if (kind.endsWith("List") && Array.isArray(items)) return { apiVersion, kind, items };
   const { name, namespace } = asMap(object.metadata);
-  return {
-    apiVersion,
-    kind,
-    ...(typeof name === "string" && OBJECT_NAME.test(name) && { name }),
-    ...(typeof namespace === "string" && namespace !== "" && { namespace }),
-  };
+  const header = { apiVersion, kind, name, namespace: namespace ?? NAMESPACE_OF_FILES };
+  return kind.endsWith("List") && Array.isArray(items) ? { ...header, items } : header;
+}
+
+/** DNS subdomain: nothing else can be the name of an object, and a slash would blur which object is meant. */
+function isObjectName(name: unknown): name is string {
+  return typeof name === "string" && /^[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?$/.test(name);
 }
 
 function asMap(value: unknown): Record<string, unknown> {
   return typeof value === "object" && value !== null && !Array.isArray(value) ? (value as Record<string, unknown>) : {};
 }
 
-/** Undefined for a value that is nested deeper than the stack. */
-function signatureOf(value: unknown): string | undefined {
+/** Signatures of values that were read before: documents from the cache are the same values again. */
+const signatures = new WeakMap<object, string>();
+
+/** Undefined for a value that is too large, as one with many aliases of one text can be, or nested deeper than the stack. */
+function signatureOf(value: object): string | undefined {
+  const known = signatures.get(value);
+  if (known !== undefined) return known;
+  let size = 0;
+  const measure = (name: string, part: unknown) => {
+    size += name.length + (typeof part === "string" ? part.length : 1);
+    if (size > MAX_OBJECT_SIZE) throw new RangeError("the object is too large");
+    return part;
+  };
   try {
-    return createHash("sha256").update(JSON.stringify(value)).digest("base64");
+    const signature = createHash("sha256").update(JSON.stringify(value, measure)).digest("base64");
+    signatures.set(value, signature);
+    return signature;
   } catch {
     return undefined;
   }

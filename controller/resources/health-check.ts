@@ -1,4 +1,3 @@
-/** Fields of an upstream that are checked now and act in a later version. */
 import type { Field } from "./field.js";
 import { isHeaderName, readPort } from "./names.js";
 import { quote } from "./problem.js";
@@ -64,43 +63,6 @@ export function isStatusMatch(text: string): boolean {
     const bounds = /^([1-5]\d\d)(?:-([1-5]\d\d))?$/.exec(code);
     return bounds !== null && (bounds[2] === undefined || bounds[1] <= bounds[2]);
   });
-}
-
-/** `sessionCookie` of an upstream (NGINX sticky cookie directive). */
-export function checkSessionCookie(field: Field): void {
-  if (!field.isMap()) return;
-  field.warnUnknown(["enable", "name", "path", "expires", "domain", "httpOnly", "secure", "samesite"]);
-  const enabled = field.get("enable").boolean() === true;
-  const name = enabled || field.get("name").present ? field.get("name").requiredLine() : undefined;
-  if (name !== undefined && !isHeaderName(name)) {
-    field.get("name").error("NAME_INVALID", `${quote(name)} is no cookie name`);
-  }
-  for (const attribute of ["path", "domain"]) checkCookieAttribute(field.get(attribute));
-  if (field.get("expires").value !== "max") readDuration(field.get("expires"));
-  field.get("httpOnly").boolean();
-  field.get("secure").boolean();
-  const samesite = field.get("samesite").line();
-  if (samesite !== undefined && !["strict", "lax", "none"].includes(samesite.toLowerCase())) {
-    field.get("samesite").error("ENUM_INVALID", `${quote(samesite)} is none of strict, lax, none`);
-  }
-  field.warnInactive();
-}
-
-/** `queue` of an upstream. */
-export function checkQueue(field: Field): void {
-  if (!field.isMap()) return;
-  field.warnUnknown(["size", "timeout"]);
-  const size = field.get("size");
-  if (size.required()) size.integer(1, 1_000_000);
-  readDuration(field.get("timeout"), 1);
-  field.warnInactive();
-}
-
-function checkCookieAttribute(field: Field): void {
-  const text = field.line();
-  if (text !== undefined && /[;,\s]|[^\x21-\x7e]/.test(text)) {
-    field.error("TEXT_INVALID", `${quote(text)} has a character that a cookie attribute cannot have`);
-  }
 }
 
 function checkProbePath(field: Field): void {

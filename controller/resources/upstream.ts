@@ -1,11 +1,12 @@
 import type { UpstreamTransport } from "../model/types.js";
 import type { Field } from "./field.js";
 import type { UpstreamDeclaration } from "./fragments.js";
-import { checkHealthCheck, checkQueue, checkSessionCookie } from "./health-check.js";
+import { checkHealthCheck } from "./health-check.js";
 import { readBalanceMethod } from "./lb-method.js";
 import { readPort, readQualifiedName, readServiceName, readUpstreamName } from "./names.js";
 import { type ObjectRef, refText } from "./object-ref.js";
 import { quote } from "./problem.js";
+import { checkSessionCookie } from "./session-cookie.js";
 import { readDuration, readSize } from "./units.js";
 
 const FIELDS = [
@@ -145,4 +146,13 @@ function checkInactiveFields(item: Field): void {
   }
   const simple = ["subselector", "fail-timeout", "max-fails", "max-conns", "keepalive", "buffering", "slow-start"];
   for (const name of [...simple, "use-cluster-ip", "backup"]) item.get(name).warnInactive();
+}
+
+function checkQueue(field: Field): void {
+  if (!field.isMap()) return;
+  field.warnUnknown(["size", "timeout"]);
+  const size = field.get("size");
+  if (size.required()) size.integer(1, 1_000_000);
+  readDuration(field.get("timeout"), 1);
+  field.warnInactive();
 }

@@ -59,6 +59,8 @@ spec: {ports: [&p {port: 80, name: x}, {<<: *p, name: y}]}`;
     ["apiVersion: v1\nkind: Service\n", "1 FILE_OBJECT"],
     ["apiVersion: v1\nkind: Service\nmetadata: {name: ../../etc}\n", "1 FILE_OBJECT"],
     ["apiVersion: v1\nkind: Service\nmetadata: {name: 7}\n", "1 FILE_OBJECT"],
+    ["apiVersion: v1\nkind: Service\nmetadata: {name: a, namespace: b/c}\n", "1 FILE_OBJECT"],
+    ["apiVersion: v1\nkind: Service\nmetadata: {name: a, namespace: 7}\n", "1 FILE_OBJECT"],
   ])("%j is reported with its line", (text, problem) => {
     expect(problemsIn(text)).toEqual([problem]);
   });
@@ -89,6 +91,11 @@ spec: {ports: [&p {port: 80, name: x}, {<<: *p, name: y}]}`;
       (_, level) => `l${level + 1}: &l${level + 1} [${`*l${level},`.repeat(9)}]`,
     );
     expect(problemsIn(`l0: &l0 [x]\n${levels.join("\n")}\n`)).toEqual(["1 FILE_LIMIT"]);
+  });
+
+  it("with many aliases of one long text is refused", () => {
+    const text = `apiVersion: v1\nkind: Service\nmetadata: {name: a}\nx: &x ${"y".repeat(1_000_000)}\nspec: [${"*x,".repeat(90)}]\n`;
+    expect(problemsIn(text)).toEqual(["1 FILE_LIMIT"]);
   });
 
   it.each(["[", "{a: ", "- "])("that nests %j without end is refused", (open) => {
