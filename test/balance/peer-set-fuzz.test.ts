@@ -25,7 +25,8 @@ function checksum(bytes: Uint8Array): bigint {
   }
   for (; at + 8 <= bytes.length; at += 8) lanes[0] = fold(lanes[0], view.getBigUint64(at, true));
   for (; at < bytes.length; at++) lanes[0] = fold(lanes[0], BigInt(bytes[at]));
-  const all = fold(fold(fold(lanes[0], lanes[1]), lanes[2]), lanes[3]);
+  const rotate = (value: bigint, by: bigint) => ((value << by) | (value >> (64n - by))) & mask;
+  const all = lanes[0] ^ rotate(lanes[1], 16n) ^ rotate(lanes[2], 32n) ^ rotate(lanes[3], 48n);
   return fold(all, BigInt(bytes.length - 16));
 }
 

@@ -1,8 +1,8 @@
 /**
  * The checksum of images: 64 bits, four lanes of eight bytes, multiply and fold.
  *
- * Each step is a bijection of the lane for a given word and of the word for a given lane, and so is the joining of the
- * lanes: damage within one word is always seen, any other with a chance of 1 - 2^-64. About five times as fast as the
+ * Each step is a bijection of the lane for a given word and of the word for a given lane, and the lanes are joined by XOR:
+ * damage within one word is always seen, any other with a chance of 1 - 2^-64. About five times as fast as the
  * fastest table-driven CRC, which matters where a peer comes or goes and everything else is only copied. It is not a
  * defence against somebody who writes images: that is what validation is for.
  */
@@ -34,5 +34,5 @@ export function checksum64(pointer: usize, length: u32): u64 {
   }
   while (pointer < end) a = fold(a, load<u8>(pointer++));
   // The length tells texts apart that differ in trailing zero bytes only.
-  return fold(fold(fold(fold(a, b), c), d), length);
+  return fold(a ^ rotl(b, 16) ^ rotl(c, 32) ^ rotl(d, 48), length);
 }
