@@ -181,9 +181,9 @@ export function peerSetCompile(
   layOut(out, true);
   copyTexts(source, out);
   if (load<u32>(out, I_POINT_COUNT)) {
-    let other = points + ((<usize>freshPointBound(source, length, old)) << 3);
-    let end = freshPoints(out, fresh, spare, made, points, other, histogram, leaps);
-    if (!mergePoints(out, points, end, sameRing(source, old) ? old : 0, peersOf(old), remap)) return E_CORRUPT;
+    let sorted = points + ((<usize>freshPointBound(source, length, old)) << 3);
+    let end = freshPoints(out, fresh, spare, made, points, sorted, histogram, leaps);
+    if (!mergePoints(out, sorted, end, sameRing(source, old) ? old : 0, peersOf(old), remap)) return E_CORRUPT;
   }
   let size = load<u32>(out, I_SIZE);
   store<u64>(out, checksum64(out + I_SIZE, size - <u32>I_SIZE), I_CHECKSUM);

@@ -30,41 +30,39 @@ export function mergePoints(
     oldEnd = oldHash + ((<usize>load<u32>(old, I_POINT_COUNT)) << 2);
     oldOwner += load<u32>(old, I_OWNERS);
   }
-  while (oldHash < oldEnd || fresh < freshEnd) {
-    let value: u32 = 0;
-    let peer: u32 = 0;
-    let takeOld = oldHash < oldEnd;
-    if (takeOld) {
-      value = load<u32>(oldHash);
-      peer = load<u16>(oldOwner);
-      if (peer >= oldPeers) return false;
-      peer = load<u32>(remap + ((<usize>peer) << 2));
-      if (peer == NONE) {
-        oldHash += 4;
-        oldOwner += 2;
-        continue;
-      }
-      if (fresh < freshEnd && load<u32>(fresh, 4) <= value) {
-        takeOld = load<u32>(fresh, 4) == value && compareIds(image, peer, load<u32>(fresh)) < 0;
-      }
+  while (true) {
+    let bound: u32 = fresh < freshEnd ? load<u32>(fresh, 4) : NONE;
+    for (; oldHash < oldEnd; oldHash += 4, oldOwner += 2) {
+      let h = load<u32>(oldHash);
+      if (h > bound) break;
+      let before = <u32>load<u16>(oldOwner);
+      if (before >= oldPeers) return false;
+      let now = load<u32>(remap + ((<usize>before) << 2));
+      if (now == NONE) continue;
+      if (h == bound && fresh < freshEnd && compareIds(image, now, load<u32>(fresh)) > 0) break;
+      if (hash == hashEnd) return false;
+      store<u32>(hash, h);
+      store<u16>(owner, <u16>now);
+      hash += 4;
+      owner += 2;
+      store<u32>(ends + ((<usize>(h >> shift)) << 2), <u32>(hash - hashes) >> 2);
     }
-    if (takeOld) {
-      oldHash += 4;
-      oldOwner += 2;
-    } else {
-      value = load<u32>(fresh, 4);
-      peer = load<u32>(fresh);
+    if (fresh == freshEnd) break;
+    // At least the one point that stopped the old ones, then all that come before the next old one.
+    let next = oldHash < oldEnd ? load<u32>(oldHash) : NONE;
+    do {
+      if (hash == hashEnd) return false;
+      bound = load<u32>(fresh, 4);
+      store<u32>(hash, bound);
+      store<u16>(owner, load<u16>(fresh));
+      hash += 4;
+      owner += 2;
+      store<u32>(ends + ((<usize>(bound >> shift)) << 2), <u32>(hash - hashes) >> 2);
       fresh += 8;
-    }
-    if (hash == hashEnd) return false;
-    store<u32>(hash, value);
-    store<u16>(owner, <u16>peer);
-    hash += 4;
-    owner += 2;
-    store<u32>(ends + ((<usize>(value >> shift)) << 2), <u32>(hash - hashes) >> 2);
+    } while (fresh < freshEnd && (load<u32>(fresh, 4) < next || oldHash == oldEnd));
   }
   fillBuckets(ends, image + load<u32>(image, I_OWNERS));
-  return hash == hashEnd;
+  return hash == hashEnd && oldHash == oldEnd;
 }
 
 /** Gives empty buckets the count of the one before. */
