@@ -8,7 +8,7 @@ interface WasmModule {
 declare const WebAssembly: { instantiate(bytes: Uint8Array): Promise<WasmModule> };
 
 /** The exports that these tests use, besides those of peer sets. */
-export type TestCore = PeerSetExports & { heap_used(): number };
+export type TestCore = PeerSetExports & { memory_used(): number };
 
 /** A fresh instance of the built core, with a memory of its own. */
 export async function freshCore(): Promise<TestCore> {

@@ -205,10 +205,10 @@ describe("memory", () => {
       ring.remove(FOUR[0]);
       ring.free();
     };
-    const before = own.heap_used();
+    const before = own.memory_used();
     for (let i = 0; i < 600; i++) round(i);
     const size = own.memory.buffer.byteLength;
     for (let i = 0; i < 10_000; i++) round(i);
-    expect([own.heap_used(), own.memory.buffer.byteLength]).toEqual([before, size]);
+    expect([own.memory_used(), own.memory.buffer.byteLength]).toEqual([before, size]);
   });
 });

@@ -136,7 +136,7 @@ describe("a change of peers", () => {
 
 describe("a large ring", () => {
   it("has the definition's points where hashes share their upper bits and collide", SLOW, () => {
-    // 1,500 peers make 240,000 points: about 6,900 pairs that only the lowest ten bits tell apart, and some ties.
+    // 1,500 peers make 240,000 points: about 1,700 pairs that only the lowest byte tells apart, and some ties.
     const list = Array.from({ length: 1500 }, (_, i) => ({
       address: `10.1.${i >> 8}.${i & 255}`,
       port: 80,

@@ -62,7 +62,7 @@ export function referencePoints(peers: readonly ReferencePeer[], layout: Referen
 /** Index of the point that owns a hash: the first at or after it, wrapping. */
 export function referenceOwner(points: readonly Point[], hash: number): number {
   const index = points.findIndex((point) => point.hash >= hash);
-  return index < 0 ? 0 : index;
+  return Math.max(index, 0);
 }
 
 /** Peers in the order in which they are met clockwise from a hash, each once. */

@@ -6,9 +6,6 @@
 const COLON: u32 = 0x3a;
 const DOT: u32 = 0x2e;
 
-/** Longest text that `formatAddress` writes: `ffff:...:ffff`, 39 bytes. */
-export const MAX_ADDRESS_TEXT: u32 = 39;
-
 /** The four bytes of a dotted IPv4 address, the first the most significant; -1 if it is not one. */
 function parseIpv4(p: usize, end: usize): i64 {
   let address: u32 = 0;
@@ -37,7 +34,12 @@ function hexDigit(c: u32): u32 {
   return c - 97 < 6 ? c - 87 : 16;
 }
 
-/** Writes the 16 bytes of an IPv6 address to `out`, which holds zeros. False if the text is not one. */
+/** Place of group `index` of an IPv6 address in a record. */
+function groupAt(address: usize, index: usize): usize {
+  return address + ((index << 1) ^ 6);
+}
+
+/** Writes the groups of an IPv6 address to `out`, which holds zeros. False if the text is not one. */
 function parseIpv6(p: usize, end: usize, out: usize): bool {
   let groups: usize = 0;
   let gap: usize = 9;
@@ -57,12 +59,12 @@ function parseIpv6(p: usize, end: usize, out: usize): bool {
     if (p < end && load<u8>(p) == DOT) {
       let tail = parseIpv4(start, end);
       if (tail < 0 || groups > 6) return false;
-      store<u32>(out + groups * 2, bswap<u32>(<u32>tail));
-      groups += 2;
-      break;
-    }
-    if (p == start) return false;
-    store<u16>(out + groups * 2, bswap<u16>(<u16>value));
+      store<u16>(groupAt(out, groups), <u16>(<u32>tail >> 16));
+      value = <u32>tail;
+      groups++;
+      p = end;
+    } else if (p == start) return false;
+    store<u16>(groupAt(out, groups), <u16>value);
     groups++;
     if (p == end) break;
     if (load<u8>(p++) != COLON || p == end) return false;
@@ -74,15 +76,18 @@ function parseIpv6(p: usize, end: usize, out: usize): bool {
   }
   if (gap == 9) return groups == 8;
   if (groups == 8) return false;
-  let tail = (groups - gap) * 2;
-  memory.copy(out + 16 - tail, out + gap * 2, tail);
-  memory.fill(out + gap * 2, 0, 16 - groups * 2);
+  // What stands behind the gap moves to the end, and leaves zeros.
+  for (let to: usize = 8; groups > gap; ) {
+    let from = groupAt(out, --groups);
+    store<u16>(groupAt(out, --to), load<u16>(from));
+    store<u16>(from, 0);
+  }
   return true;
 }
 
 /**
- * Reads an IP literal: dotted IPv4, or IPv6 without brackets and zone. Writes 16 bytes to `out` (network order; IPv4
- * in the first four, the rest zero). Returns 4 or 6, and 0 if the text is not an IP literal.
+ * Reads an IP literal: dotted IPv4, or IPv6 without brackets and zone. Writes it to `out` as two u64, the upper half first;
+ * IPv4 is in the upper half of the first. Returns 4 or 6, and 0 if the text is not an IP literal.
  */
 export function parseAddress(text: usize, length: u32, out: usize): u32 {
   let end = text + length;
@@ -90,7 +95,7 @@ export function parseAddress(text: usize, length: u32, out: usize): u32 {
   store<u64>(out, 0, 8);
   let four = parseIpv4(text, end);
   if (four >= 0) {
-    store<u32>(out, bswap<u32>(<u32>four));
+    store<u32>(out, <u32>four, 4);
     return 4;
   }
   return parseIpv6(text, end, out) ? 6 : 0;
@@ -98,33 +103,21 @@ export function parseAddress(text: usize, length: u32, out: usize): u32 {
 
 /** Writes a number below 100,000 in decimal; returns the end. */
 export function writeDecimal(value: u32, out: usize): usize {
-  let divisor: u32 = value < 10 ? 1 : value < 100 ? 10 : value < 1000 ? 100 : value < 10000 ? 1000 : 10000;
-  for (; divisor; divisor /= 10) {
-    store<u8>(out++, 48 + ((value / divisor) % 10));
-  }
-  return out;
+  let digits: u32 = value < 10 ? 1 : value < 100 ? 2 : value < 1000 ? 3 : value < 10000 ? 4 : 5;
+  for (let p = out + digits; p > out; value /= 10) store<u8>(--p, 48 + (value % 10));
+  return out + digits;
 }
 
-function writeIpv4(bytes: usize, out: usize): usize {
-  for (let i: usize = 0; i < 4; i++) {
-    if (i) store<u8>(out++, DOT);
-    out = writeDecimal(load<u8>(bytes + i), out);
-  }
-  return out;
-}
-
-function writeIpv6(bytes: usize, out: usize): usize {
+function writeIpv6(address: usize, out: usize): usize {
   // RFC 5952, section 4.2: the longest run of two or more zero groups is `::`, the first one if two are as long.
   let gap: usize = 8;
   let gapLength: usize = 1;
-  for (let i: usize = 0; i < 8; i++) {
-    let run: usize = 0;
-    while (i + run < 8 && load<u16>(bytes + (i + run) * 2) == 0) run++;
+  for (let i: usize = 0, run: usize = 0; i < 8; i++) {
+    run = load<u16>(groupAt(address, i)) ? 0 : run + 1;
     if (run > gapLength) {
-      gap = i;
       gapLength = run;
+      gap = i + 1 - run;
     }
-    i += run;
   }
   for (let i: usize = 0; i < 8; i++) {
     if (i == gap) {
@@ -134,8 +127,8 @@ function writeIpv6(bytes: usize, out: usize): usize {
       continue;
     }
     if (i && i != gap + gapLength) store<u8>(out++, COLON);
-    let group = <u32>bswap<u16>(load<u16>(bytes + i * 2));
-    for (let shift = group > 0xfff ? 12 : group > 0xff ? 8 : group > 0xf ? 4 : 0; shift >= 0; shift -= 4) {
+    let group = <u32>load<u16>(groupAt(address, i));
+    for (let shift = (31 - <i32>clz(group | 1)) & 12; shift >= 0; shift -= 4) {
       let digit = (group >> shift) & 15;
       store<u8>(out++, digit < 10 ? digit + 48 : digit + 87);
     }
@@ -143,7 +136,13 @@ function writeIpv6(bytes: usize, out: usize): usize {
   return out;
 }
 
-/** Writes the canonical text of an address of `parseAddress` (at most MAX_ADDRESS_TEXT bytes); returns its end. */
-export function formatAddress(family: u32, bytes: usize, out: usize): usize {
-  return family == 4 ? writeIpv4(bytes, out) : writeIpv6(bytes, out);
+/** Writes the canonical text of an address of `parseAddress`; returns its end. */
+export function formatAddress(family: u32, address: usize, out: usize): usize {
+  if (family == 6) return writeIpv6(address, out);
+  let bytes = load<u32>(address, 4);
+  for (let shift: i32 = 24; shift > 0; shift -= 8) {
+    out = writeDecimal((bytes >> shift) & 255, out);
+    store<u8>(out++, DOT);
+  }
+  return writeDecimal(bytes & 255, out);
 }

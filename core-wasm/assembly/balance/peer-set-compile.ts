@@ -176,14 +176,14 @@ export function peerSetCompile(
   store<u32>(out, sourceKeyLength(source), I_KEY_LENGTH);
   store<u32>(out, sourceDisplayLength(source), I_DISPLAY_LENGTH);
   // Twice: the ids begin where the first says, and what follows them is placed once their length is known.
-  layOut(out);
+  layOut(out, true);
   store<u32>(out, writeIds(out, load<u32>(out, I_IDS)), I_IDS_LENGTH);
-  layOut(out);
+  layOut(out, true);
   copyTexts(source, out);
   if (load<u32>(out, I_POINT_COUNT)) {
-    let other = points + ((<usize>freshPointBound(source, length, old)) << 3);
-    let end = freshPoints(out, fresh, spare, made, points, other, histogram, leaps);
-    if (!mergePoints(out, points, end, sameRing(source, old) ? old : 0, peersOf(old), remap)) return E_CORRUPT;
+    let sorted = points + ((<usize>freshPointBound(source, length, old)) << 3);
+    let end = freshPoints(out, fresh, spare, made, points, sorted, histogram, leaps);
+    if (!mergePoints(out, sorted, end, sameRing(source, old) ? old : 0, peersOf(old), remap)) return E_CORRUPT;
   }
   let size = load<u32>(out, I_SIZE);
   store<u64>(out, checksum64(out + I_SIZE, size - <u32>I_SIZE), I_CHECKSUM);

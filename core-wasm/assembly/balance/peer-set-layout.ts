@@ -33,7 +33,7 @@
  *   0  u32 offset of the id        10  u8  family, 4 or 6
  *   4  u16 port                    11  u8  0
  *   6  u16 weight                  12  u32 0, kept for the health slot
- *   8  u8  length of the id        16  u8[16] address, network order, IPv4 in the first four
+ *   8  u8  length of the id        16  u64[2] address, the upper half first; IPv4 in the upper 32 bits
  *   9  u8  length of the address within the id
  */
 export const IMAGE_MAGIC: u32 = 0x49504a4e;
@@ -100,28 +100,30 @@ export function bucketBytes(points: u32): u32 {
 }
 
 /**
- * Writes the offsets that follow from the counts and lengths in the header, and the total size. The same function tells
- * the validator what they must be.
+ * Goes over the offsets of a header, which follow from its counts and lengths, and its total size: writes them, or
+ * compares them. Returns 0 if all of them are right.
  */
-export function layOut(header: usize): void {
+export function layOut(header: usize, write: bool): u32 {
   let points = load<u32>(header, I_POINT_COUNT);
   let at = IMAGE_HEADER;
-  store<u32>(header, at, I_PEERS);
+  let wrong = offsetIs(header + I_PEERS, at, write);
   at += load<u32>(header, I_PEER_COUNT) * PEER_SIZE;
-  store<u32>(header, at, I_HASHES);
+  wrong |= offsetIs(header + I_HASHES, at, write);
   at += points << 2;
-  store<u32>(header, at, I_BUCKETS);
+  wrong |= offsetIs(header + I_BUCKETS, at, write);
   at += bucketBytes(points);
-  store<u32>(header, at, I_OWNERS);
+  wrong |= offsetIs(header + I_OWNERS, at, write);
   at = (at + (points << 1) + 3) & ~3;
-  store<u32>(header, at, I_TEMPLATE);
-  at += load<u32>(header, I_TEMPLATE_LENGTH);
-  store<u32>(header, at, I_IDS);
-  at += load<u32>(header, I_IDS_LENGTH);
-  store<u32>(header, at, I_KEY);
-  at += load<u32>(header, I_KEY_LENGTH);
-  store<u32>(header, at, I_DISPLAY);
-  store<u32>(header, at + load<u32>(header, I_DISPLAY_LENGTH), I_SIZE);
+  for (let section = header + I_TEMPLATE; section < header + IMAGE_HEADER; section += 8) {
+    wrong |= offsetIs(section, at, write);
+    at += load<u32>(section, 4);
+  }
+  return wrong | offsetIs(header + I_SIZE, at, write);
+}
+
+function offsetIs(field: usize, at: u32, write: bool): u32 {
+  if (write) store<u32>(field, at);
+  return load<u32>(field) ^ at;
 }
 
 /** Address of the record of peer `index`. */
@@ -138,12 +140,9 @@ export function separatorOf(peer: usize): u32 {
 export function compareAddresses(a: usize, b: usize): i32 {
   let family = <i32>load<u8>(a, P_FAMILY) - <i32>load<u8>(b, P_FAMILY);
   if (family) return family;
-  let x = bswap<u64>(load<u64>(a, P_ADDRESS));
-  let y = bswap<u64>(load<u64>(b, P_ADDRESS));
-  if (x == y) {
-    x = bswap<u64>(load<u64>(a, P_ADDRESS + 8));
-    y = bswap<u64>(load<u64>(b, P_ADDRESS + 8));
-  }
+  let half = load<u64>(a, P_ADDRESS) != load<u64>(b, P_ADDRESS) ? P_ADDRESS : P_ADDRESS + 8;
+  let x = load<u64>(a + half);
+  let y = load<u64>(b + half);
   if (x != y) return x < y ? -1 : 1;
   return <i32>load<u16>(a, P_PORT) - <i32>load<u16>(b, P_PORT);
 }

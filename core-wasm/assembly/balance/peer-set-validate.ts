@@ -3,24 +3,20 @@ import { E_CHECKSUM, E_CORRUPT, E_MAGIC, E_TRUNCATED, E_VERSION, OK } from "../s
 import { checksum64 } from "./checksum";
 import {
   bucketBits,
-  bucketBytes,
   compareAddresses,
   compareIds,
   I_BITS,
   I_BUCKETS,
   I_CHECKSUM,
-  I_DISPLAY,
   I_DISPLAY_LENGTH,
   I_FLAGS,
   I_HASHES,
   I_IDS,
   I_IDS_LENGTH,
-  I_KEY,
   I_KEY_LENGTH,
   I_METHOD,
   I_OWNERS,
   I_PEER_COUNT,
-  I_PEERS,
   I_POINT_COUNT,
   I_SIZE,
   I_TEMPLATE,
@@ -29,6 +25,7 @@ import {
   IMAGE_HEADER,
   IMAGE_MAGIC,
   IMAGE_VERSION,
+  layOut,
   MAX_ID,
   MAX_PEERS,
   MAX_POINTS,
@@ -36,7 +33,6 @@ import {
   METHOD_NGINX_RING,
   METHOD_ROUND_ROBIN,
   P_ADDRESS,
-  P_ADDRESS_LENGTH,
   P_FAMILY,
   P_ID,
   P_ID_LENGTH,
@@ -46,6 +42,7 @@ import {
   P_WEIGHT,
   POINTS_PER_WEIGHT,
   peerAt,
+  separatorOf,
 } from "./peer-set-layout";
 
 /**
@@ -67,26 +64,8 @@ export function peerSetHeader(image: usize, length: u32): i32 {
     return E_CORRUPT;
   if ((points != 0) != (method != METHOD_ROUND_ROBIN && peers != 0)) return E_CORRUPT;
   if (max(max(template, key), display) > MAX_TEXT || ids > peers * MAX_ID) return E_CORRUPT;
-  let at = IMAGE_HEADER;
-  let wrong = (<u32>load<u8>(image, I_BITS) ^ bucketBits(points)) | (load<u32>(image, I_PEERS) ^ at);
-  at += peers << 5;
-  wrong |= load<u32>(image, I_HASHES) ^ at;
-  at += points << 2;
-  wrong |= load<u32>(image, I_BUCKETS) ^ at;
-  at += bucketBytes(points);
-  wrong |= load<u32>(image, I_OWNERS) ^ at;
-  at = (at + (points << 1) + 3) & ~3;
-  wrong |= load<u32>(image, I_TEMPLATE) ^ at;
-  at += template;
-  wrong |= load<u32>(image, I_IDS) ^ at;
-  at += ids;
-  wrong |= load<u32>(image, I_KEY) ^ at;
-  at += key;
-  wrong |= load<u32>(image, I_DISPLAY) ^ at;
-  at += display;
-  wrong |= load<u32>(image, I_SIZE) ^ at;
-  if (wrong) return E_CORRUPT;
-  return at > length ? E_TRUNCATED : OK;
+  if (<u32>load<u8>(image, I_BITS) != bucketBits(points) || layOut(image, false)) return E_CORRUPT;
+  return load<u32>(image, I_SIZE) > length ? E_TRUNCATED : OK;
 }
 
 /** True if an id is made of the characters of addresses and ports only: it is shown and sent on as it stands. */
@@ -108,9 +87,9 @@ function peersAreSound(image: usize): bool {
     let peer = peerAt(image, i);
     let family: u32 = load<u8>(peer, P_FAMILY);
     let idLength: u32 = load<u8>(peer, P_ID_LENGTH);
-    let separator = <u32>load<u8>(peer, P_ADDRESS_LENGTH) + (family == 6 ? 2 : 0);
+    let separator = separatorOf(peer);
     if (family != 4 && family != 6) return false;
-    if (family == 4 && load<u32>(peer, P_ADDRESS + 4) | load<u64>(peer, P_ADDRESS + 8)) return false;
+    if (family == 4 && load<u32>(peer, P_ADDRESS) | load<u64>(peer, P_ADDRESS + 8)) return false;
     if (!load<u16>(peer, P_PORT) || !load<u16>(peer, P_WEIGHT) || load<u8>(peer, P_SPARE) || load<u32>(peer, P_SLOT))
       return false;
     if (load<u32>(peer, P_ID) != id || idLength > idsEnd - id || separator + 2 > idLength) return false;

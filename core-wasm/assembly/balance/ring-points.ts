@@ -15,9 +15,9 @@ import {
   peerAt,
   separatorOf,
 } from "./peer-set-layout";
-import { countHash, HISTOGRAM_BYTES, radixSort, radixSortUpper } from "./radix-sort";
+import { countHash, HISTOGRAM_BYTES, radixSort } from "./radix-sort";
 
-/** How far the sort by 22 bits may leave a point from its place. */
+/** How far the sort by 24 bits may leave a point from its place. */
 const NEAR: u32 = 16;
 /** Points that are made one from another; each later one is made from the one so many places before it. */
 const STRIDE: u32 = 8;
@@ -51,8 +51,8 @@ function leap(table: usize, x: u32): u32 {
   );
 }
 
-/** Writes the points of a peer of `image` to `out` as u64 words, hash << 32 | index; returns the end. */
-function writePoints(image: usize, index: u32, leaps: usize, out: usize): usize {
+/** Writes the points of a peer of `image` to `out` as u64 words, hash << 32 | index, and counts their hashes; returns the end. */
+function writePoints(image: usize, index: u32, leaps: usize, histogram: usize, out: usize): usize {
   let peer = peerAt(image, index);
   let id = image + load<u32>(peer, P_ID);
   let separator = separatorOf(peer);
@@ -60,15 +60,15 @@ function writePoints(image: usize, index: u32, leaps: usize, out: usize): usize 
   base = crc32Byte(base, load<u8>(image, I_METHOD) == METHOD_NGINX_RING ? 0 : 0x3a);
   base = crc32(base, id + separator + 1, load<u8>(peer, P_ID_LENGTH) - separator - 1);
   let end = out + <usize>load<u16>(peer, P_WEIGHT) * POINTS_PER_WEIGHT * 8;
-  let hash: u32 = 0;
-  for (let first = out + STRIDE * 8; out < first; out += 8) {
-    hash = crc32Word(base, hash);
+  let strideEnd = out + STRIDE * 8;
+  let last: u32 = 0;
+  for (; out < end; out += 8) {
+    let hash: u32;
+    if (out < strideEnd) hash = last = crc32Word(base, last);
+    else hash = last ^ leap(leaps, load<u32>(out - STRIDE * 8, 4));
     store<u32>(out, index);
     store<u32>(out, hash, 4);
-  }
-  for (; out < end; out += 8) {
-    store<u32>(out, index);
-    store<u32>(out, leap(leaps, load<u32>(out - STRIDE * 8, 4)) ^ hash, 4);
+    countHash(histogram, hash);
   }
   return end;
 }
@@ -97,10 +97,10 @@ function settle(image: usize, start: usize, end: usize): bool {
 
 /**
  * Makes the sorted points of `count` peers of `image`, whose indices are in `fresh` (u32[count], as is `spare`).
- * `a` and `b` hold u64[points] each, `histogram` HISTOGRAM_BYTES, `leaps` LEAP_BYTES. The result is in `a`;
+ * `a` and `b` hold u64[points] each, `histogram` HISTOGRAM_BYTES, `leaps` LEAP_BYTES. The result is in `b`;
  * returns its end.
  *
- * The upper 22 bits sort almost all of the points, and what is left, neighbours with the same 22 bits and ties, is settled
+ * The upper 24 bits sort almost all of the points, and what is left, neighbours with the same 24 bits and ties, is settled
  * one by one. Only where hashes were made to collide is that too much: then the peers are put in the order of their ids
  * first and all bits are sorted, which, being stable, is the order wanted.
  */
@@ -116,19 +116,20 @@ export function freshPoints(
 ): usize {
   fillLeaps(leaps);
   let end = writeAll(image, fresh, count, a, histogram, leaps);
-  radixSortUpper(a, end, b, histogram);
-  if (!settle(image, a, end)) {
+  let bytes = end - a;
+  radixSort(a, end, b, histogram, false);
+  if (!settle(image, b, b + bytes)) {
     writeAll(image, mergeSort(fresh, spare, count, image, true), count, a, histogram, leaps);
-    radixSort(a, end, b, histogram);
+    radixSort(a, end, b, histogram, true);
+    memory.copy(b, a, bytes);
   }
-  return end;
+  return b + bytes;
 }
 
 function writeAll(image: usize, order: usize, count: u32, out: usize, histogram: usize, leaps: usize): usize {
   memory.fill(histogram, 0, HISTOGRAM_BYTES);
   for (let i: u32 = 0; i < count; i++) {
-    let end = writePoints(image, load<u32>(order + ((<usize>i) << 2)), leaps, out);
-    for (; out < end; out += 8) countHash(histogram, load<u32>(out, 4));
+    out = writePoints(image, load<u32>(order + ((<usize>i) << 2)), leaps, histogram, out);
   }
   return out;
 }
