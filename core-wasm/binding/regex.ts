@@ -24,6 +24,8 @@ export interface RegexExports {
   regex_validate(image: number, length: number): number;
   regex_scratch_size(image: number, length: number): number;
   regex_test_scratch_size(image: number, length: number): number;
+  regex_decide(image: number, imageLength: number, part: number, length: number): number;
+  regex_reads_backwards(image: number, length: number): number;
   regex_groups(image: number, length: number): number;
   regex_work_size(): number;
   regex_max_size(): number;
@@ -48,6 +50,11 @@ const ANCHORED = 2;
 const GROUPS_TRACKED = 10;
 const SLOT_BYTES = 2 * GROUPS_TRACKED * 4;
 const SLOT_UNSET = 0xffffffff;
+const UNDECIDED = 2;
+/** So many bytes of a text are tried first: most texts differ from a pattern at once. */
+const PROBE_SIZE = 8;
+/** From here on encodeInto, which takes its time to begin, is faster than a loop. */
+const ENCODE_SIZE = 48;
 const FIRST_SUBJECT_SIZE = 4096;
 
 /** Why a pattern is refused, by the reason codes of core-wasm/assembly/regex/limits.ts. */
@@ -96,6 +103,7 @@ class SharedBuffers {
   scratch: number;
   scratchSize = 0;
   readonly slots: number;
+  readonly #encoder = new TextEncoder();
   #bytes: Uint8Array;
 
   constructor(
@@ -131,13 +139,28 @@ class SharedBuffers {
     this.scratchSize = size;
   }
 
-  /** Copies a byte string into the memory, to `subject`. */
-  write(text: string): void {
-    const length = text.length;
+  /** Makes room for a text of this length at `subject`. */
+  reserve(length: number): void {
     if (length > this.subjectSize) this.#growSubject(length);
+  }
+
+  /** Copies the characters `from` to `to` of a byte string to their places at `subject`. */
+  write(text: string, from: number, to: number): void {
     const bytes = this.bytes();
-    const to = this.subject;
-    for (let i = 0; i < length; i++) bytes[to + i] = text.charCodeAt(i);
+    if (to - from >= ENCODE_SIZE) {
+      if (this.#encode(text, bytes)) return;
+      from = 0;
+      to = text.length;
+    }
+    const base = this.subject;
+    for (let i = from; i < to; i++) bytes[base + i] = text.charCodeAt(i);
+  }
+
+  /** Copies all of a text. False, and bytes of no use, if it isn't pure ASCII. */
+  #encode(text: string, bytes: Uint8Array): boolean {
+    const target = bytes.subarray(this.subject, this.subject + text.length);
+    const { read, written } = this.#encoder.encodeInto(text, target);
+    return read === text.length && written === text.length;
   }
 
   #growSubject(length: number): void {
@@ -208,12 +231,17 @@ export class RegexProgram {
   readonly #buffers: SharedBuffers;
   readonly #image: number;
   readonly #size: number;
+  /** Whether a part of a text can be enough: only a DFA knows. */
+  readonly #decides: boolean;
+  readonly #backwards: boolean;
 
   constructor(buffers: SharedBuffers, image: number, size: number) {
     this.#buffers = buffers;
     this.#image = image;
     this.#size = size;
     this.groups = buffers.core.regex_groups(image, size);
+    this.#decides = buffers.core.regex_test_scratch_size(image, size) === 0;
+    this.#backwards = buffers.core.regex_reads_backwards(image, size) === 1;
     buffers.growScratch(buffers.core.regex_scratch_size(image, size));
   }
 
@@ -225,9 +253,21 @@ export class RegexProgram {
   /** Whether a byte string (one character per byte) holds a match. */
   test(subject: string): boolean {
     const buffers = this.#buffers;
-    buffers.write(subject);
-    const answer = buffers.core.regex_test(this.#image, this.#size, buffers.subject, subject.length, buffers.scratch);
-    return this.#answer(answer);
+    const core = buffers.core;
+    const length = subject.length;
+    let from = 0;
+    let to = length;
+    buffers.reserve(length);
+    if (this.#decides && length > PROBE_SIZE) {
+      const probe = this.#backwards ? length - PROBE_SIZE : 0;
+      buffers.write(subject, probe, probe + PROBE_SIZE);
+      const answer = core.regex_decide(this.#image, this.#size, buffers.subject + probe, PROBE_SIZE);
+      if (answer !== UNDECIDED) return this.#answer(answer);
+      if (this.#backwards) to = probe;
+      else from = PROBE_SIZE;
+    }
+    buffers.write(subject, from, to);
+    return this.#answer(core.regex_test(this.#image, this.#size, buffers.subject, length, buffers.scratch));
   }
 
   /**
@@ -236,7 +276,8 @@ export class RegexProgram {
    */
   captures(subject: string): (string | undefined)[] | undefined {
     const buffers = this.#buffers;
-    buffers.write(subject);
+    buffers.reserve(subject.length);
+    buffers.write(subject, 0, subject.length);
     const { core, scratch, slots } = buffers;
     const answer = core.regex_captures(this.#image, this.#size, buffers.subject, subject.length, scratch, slots);
     if (!this.#answer(answer)) return undefined;

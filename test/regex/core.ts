@@ -27,6 +27,9 @@ async function coreBytes(): Promise<Uint8Array<ArrayBuffer>> {
   return new Uint8Array(binary);
 }
 
+/** Milliseconds that getting an instance may take on a busy machine. */
+export const CORE_TIMEOUT = 120_000;
+
 /** The one place where the tests of the regex engine get an instance of the core from. */
 export async function instantiateCore(): Promise<RegexExports & { memory: Memory }> {
   const { instance } = await WebAssembly.instantiate(await coreBytes(), {});
@@ -70,4 +73,9 @@ export function compiled(engine: RegexEngine, pattern: string, options = {}): Re
   const program = engine.compile(pattern, options);
   if (program instanceof RegexProgram) return program;
   throw new Error(`${pattern}: ${program.message} at ${program.position}`);
+}
+
+/** Whether a program has a DFA, or is always simulated. */
+export function hasDfa(program: RegexProgram): boolean {
+  return ((program.bytes()[10] as number) & 2) !== 0;
 }

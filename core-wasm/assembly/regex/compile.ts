@@ -5,6 +5,7 @@ import {
   CLASS_MAP,
   CLASS_MAP_BYTES,
   FLAG_ANCHORED,
+  FLAG_BACKWARDS,
   FLAG_DFA,
   IMAGE_CLASSES,
   IMAGE_FIRST_STATE,
@@ -30,6 +31,7 @@ import {
 } from "./limits";
 import { parsePattern } from "./parse";
 import { writeProgram } from "./program";
+import { TIED_TO_BEGIN, TIED_TO_END, TRAITS } from "./tree";
 import {
   CLASS_COUNT,
   FLAGS,
@@ -52,14 +54,13 @@ import {
 } from "./work";
 
 /** Copies what stands in the work area into an image. Returns its size, or REGEX_NO_ROOM. */
-function writeImage(work: usize, start: u32, firstState: u32, anchored: bool, out: usize, capacity: u32): i32 {
-  const complete = firstState !== TOO_LARGE;
+function writeImage(work: usize, start: u32, firstState: u32, flags: u32, out: usize, capacity: u32): i32 {
+  const complete = (flags & FLAG_DFA) !== 0;
   const states = complete ? load<u32>(work, STATE_COUNT) : 0;
   const classes = complete ? load<u32>(work, CLASS_COUNT) : 0;
   const cells = states * (classes + 1);
   const sets = load<u32>(work, SET_COUNT) * SET_BYTES;
   const instructions = load<u32>(work, INSTRUCTION_COUNT) * INSTRUCTION_BYTES;
-  const flags = (anchored ? FLAG_ANCHORED : 0) | (complete ? FLAG_DFA : 0);
   const body = setsOffset(flags, cells);
   const size = <u32>body + sets + instructions;
   if (size > capacity) return REGEX_NO_ROOM;
@@ -80,6 +81,23 @@ function writeImage(work: usize, start: u32, firstState: u32, anchored: bool, ou
   memory.copy(out + body, work + SET_AREA, sets);
   memory.copy(out + body + sets, work + INSTRUCTION_AREA, instructions);
   return size;
+}
+
+/** Builds program and DFA of the tree, and writes the image. */
+function build(work: usize, root: usize, anchored: bool, out: usize, capacity: u32): i32 {
+  const ties: u32 = load<u8>(root, TRAITS) & (TIED_TO_BEGIN | TIED_TO_END);
+  const context = load<u32>(work, NEEDS_CONTEXT) !== 0;
+  let flags = anchored ? FLAG_ANCHORED : 0;
+  let firstState = TOO_LARGE;
+  // A pattern whose matches all end where the text ends is decided fastest from there.
+  if (!context && !anchored && ties === TIED_TO_END) {
+    firstState = determinize(work, writeProgram(work, root, 1), true);
+    if (firstState !== TOO_LARGE) flags |= FLAG_BACKWARDS;
+  }
+  const start = writeProgram(work, root, 0);
+  if (!context && firstState === TOO_LARGE) firstState = determinize(work, start, anchored);
+  if (firstState !== TOO_LARGE) flags |= FLAG_DFA;
+  return writeImage(work, start, firstState, flags, out, capacity);
 }
 
 /**
@@ -111,8 +129,5 @@ export function regexCompile(
     store<u32>(out, load<u32>(work, REASON), 4);
     return REGEX_REFUSED;
   }
-  const start = writeProgram(work, root);
-  const anchored = (flags & COMPILE_ANCHORED) !== 0;
-  const firstState = load<u32>(work, NEEDS_CONTEXT) ? TOO_LARGE : determinize(work, start, anchored);
-  return writeImage(work, start, firstState, anchored, out, capacity);
+  return build(work, root, (flags & COMPILE_ANCHORED) !== 0, out, capacity);
 }

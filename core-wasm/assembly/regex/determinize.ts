@@ -97,7 +97,7 @@ function transitionTo(work: usize, matched: bool, place: u32): u32 {
   for (let offset: u32 = 0; offset < size; offset += 4) any |= load<u32>(candidate + offset);
   if (!any) return DEAD;
   const index = addState(work, place);
-  return index === TOO_LARGE ? TOO_LARGE : FIRST_ROW + index * (load<u32>(work, CLASS_COUNT) + 1);
+  return index === TOO_LARGE ? TOO_LARGE : FIRST_ROW + index * 2 * (load<u32>(work, CLASS_COUNT) + 1);
 }
 
 /** Fills the row of a state. False if the DFA would be too large. */
@@ -136,6 +136,8 @@ export function determinize(work: usize, start: u32, anchored: bool): u32 {
   // The states are not needed yet: room for the effects.
   const classes = findByteClasses(work, map, work + DFA_STATES);
   store<u32>(work, classes, CLASS_COUNT);
+  store<u32>(work, 0, STATE_COUNT);
+  store<u32>(work, 0, STEPS);
   for (let byte: u32 = 256; byte; byte--) {
     store<u8>(work + DFA_REPRESENTATIVES + load<u8>(map + byte - 1), byte - 1);
   }

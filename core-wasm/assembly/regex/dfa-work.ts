@@ -1,5 +1,5 @@
 /**
- * Layout of the DFA construction, in the place of the parse tree, which is no longer needed then.
+ * Layout of the DFA construction, behind the parse tree.
  *
  *   class map        u8[256]
  *   representatives  u8[256], one byte of each class
@@ -21,7 +21,7 @@ import { TREE_AREA } from "./work";
 
 const SET_MAX: usize = MAX_INSTRUCTIONS / 8;
 
-export const DFA_MAP: usize = TREE_AREA;
+export const DFA_MAP: usize = TREE_AREA + TREE_BYTES;
 export const DFA_REPRESENTATIVES: usize = DFA_MAP + 256;
 export const DFA_SPARSE: usize = DFA_REPRESENTATIVES + 256;
 export const DFA_DENSE: usize = DFA_SPARSE + 2 * MAX_INSTRUCTIONS;
@@ -33,7 +33,6 @@ export const DFA_RESTART: usize = DFA_BUCKETS + 2 * BUCKETS;
 export const DFA_ENDING: usize = DFA_RESTART + SET_MAX;
 export const DFA_STATES: usize = DFA_ENDING + SET_MAX;
 export const DFA_TRANSITIONS: usize = DFA_STATES + (SET_MAX + 4) * (MAX_STATES + 1);
-const DFA_END: usize = DFA_TRANSITIONS + MAX_TABLE_BYTES;
 
 /** Bytes of work area that suffice for every pattern. */
-export const REGEX_WORK_SIZE: u32 = <u32>max(DFA_END, TREE_AREA + TREE_BYTES);
+export const REGEX_WORK_SIZE: u32 = <u32>DFA_TRANSITIONS + MAX_TABLE_BYTES;

@@ -3,7 +3,7 @@
  * `regex_compile` made or `regex_validate` has accepted. All numbers are unsigned but the answers.
  */
 import { regexCompile } from "./compile";
-import { regexTest } from "./dfa";
+import { regexDecide, regexReadsBackwards, regexTest } from "./dfa";
 import { REGEX_WORK_SIZE } from "./dfa-work";
 import { HEADER_BYTES, IMAGE_SIZE, REGEX_MAX_SIZE, regexGroups } from "./image";
 import { MAX_SLOTS, REGEX_POINTER } from "./limits";
@@ -66,6 +66,20 @@ export function regex_scratch_size(image: usize, length: u32): i32 {
 /** Bytes of scratch for `regex_test` alone: 0 where the image has a DFA. */
 export function regex_test_scratch_size(image: usize, length: u32): i32 {
   return isImage(image, length) ? regexTestScratchSize(image) : REGEX_POINTER;
+}
+
+/**
+ * What the first bytes of a text say, or the last ones where `regex_reads_backwards`: 1 or 0 if the rest of the text
+ * changes nothing, else 2; or REGEX_POINTER. Saves copying the rest.
+ */
+export function regex_decide(image: usize, imageLength: u32, part: usize, length: u32): i32 {
+  if (!isImage(image, imageLength) || outside(part, length)) return REGEX_POINTER;
+  return regexDecide(image, part, length);
+}
+
+/** 1 if `regex_decide` takes the last bytes of a text, 0 if the first; or REGEX_POINTER. */
+export function regex_reads_backwards(image: usize, length: u32): i32 {
+  return isImage(image, length) ? (regexReadsBackwards(image) ? 1 : 0) : REGEX_POINTER;
 }
 
 /** Number of capturing groups, or REGEX_POINTER. */

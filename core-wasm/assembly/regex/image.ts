@@ -8,8 +8,9 @@
  *   sets          u8[32] each, bit b of the set = byte b
  *   instructions  8 bytes each
  *
- * A transition is ACCEPT, DEAD, or 2 plus the index of the next state's row in u16 units; the two have no row. The last
- * column of a row says what the end of the text makes of the state: ACCEPT or DEAD.
+ * A transition is ACCEPT, DEAD, or FIRST_ROW plus the offset of the next state's row in bytes; the two have no row. The
+ * last column of a row says what the end of the text makes of the state: ACCEPT or DEAD. A DFA may read the text
+ * backwards, from its end to its begin: what it calls the end is the begin then.
  */
 import { MAX_INSTRUCTIONS, MAX_SETS, MAX_SLOTS, MAX_TABLE_BYTES } from "./limits";
 
@@ -30,6 +31,7 @@ export const TRANSITIONS: usize = CLASS_MAP + CLASS_MAP_BYTES;
 
 export const FLAG_ANCHORED: u32 = 1;
 export const FLAG_DFA: u32 = 2;
+export const FLAG_BACKWARDS: u32 = 4;
 
 export const ACCEPT: u32 = 0;
 export const DEAD: u32 = 1;

@@ -33,6 +33,8 @@ import {
   newRange,
   newSetFromScratch,
   PREVIOUS,
+  TIED_TO_BEGIN,
+  TIED_TO_END,
   TRAITS,
 } from "./tree";
 import {
@@ -116,18 +118,25 @@ function addDot(work: usize, at: usize): usize {
   return addItem(work, newSetFromScratch(work), at + 1);
 }
 
-/** Takes the innermost group, whose alternatives are complete, off the stack. */
+/** Notes what the alternatives of a group, now complete, have in common, and what the group expands to. */
+function finishGroup(work: usize, group: usize, sizeBefore: u32): void {
+  store<u32>(group, load<u32>(work, SIZE) - sizeBefore, NODE_COST);
+  let nullable: u32 = 0;
+  let ties = TIED_TO_BEGIN | TIED_TO_END;
+  for (let alternative: usize = load<u32>(group, LAST); alternative; alternative = load<u32>(alternative, PREVIOUS)) {
+    nullable |= load<u8>(alternative, TRAITS) & NULLABLE;
+    ties &= load<u8>(alternative, TRAITS);
+  }
+  store<u8>(group, nullable | ties, TRAITS);
+}
+
+/** Takes the innermost group off the stack. */
 function leaveGroup(work: usize): usize {
   const entry = innermost(work);
   const group: usize = load<u32>(entry, OPEN_NODE);
   store<u32>(work, load<u32>(work, DEPTH) - 1, DEPTH);
   store<u32>(work, load<u32>(entry, OPEN_FLAGS), FLAGS);
-  store<u32>(group, load<u32>(work, SIZE) - load<u32>(entry, OPEN_SIZE), NODE_COST);
-  let traits: u32 = 0;
-  for (let alternative: usize = load<u32>(group, LAST); alternative; alternative = load<u32>(alternative, PREVIOUS)) {
-    traits |= load<u8>(alternative, TRAITS) & NULLABLE;
-  }
-  store<u8>(group, traits, TRAITS);
+  finishGroup(work, group, load<u32>(entry, OPEN_SIZE));
   return group;
 }
 
@@ -196,5 +205,6 @@ export function parsePattern(work: usize, pattern: usize): usize {
     at = next;
   }
   if (load<u32>(work, DEPTH)) return refuse(work, load<u32>(innermost(work), OPEN_AT), PAREN_UNCLOSED);
+  finishGroup(work, root, 0);
   return root;
 }

@@ -8,6 +8,8 @@
 import { NEXT, OP_ASSERT, OP_MATCH, OP_RANGE, OP_SAVE, OP_SET, OP_SPLIT, OTHER } from "./image";
 import {
   ASSERT,
+  FIRST,
+  FOLLOWING,
   INDEX,
   KIND,
   LAST,
@@ -24,7 +26,7 @@ import {
   TRAITS,
   UNBOUNDED,
 } from "./tree";
-import { INSTRUCTION_COUNT, instructionAt } from "./work";
+import { BACKWARDS, INSTRUCTION_COUNT, instructionAt } from "./work";
 
 function write(work: usize, op: u32, low: u32, high: u32, next: u32, other: u32): u32 {
   const index = load<u32>(work, INSTRUCTION_COUNT);
@@ -42,8 +44,11 @@ function writeChoice(work: usize, into: u32, past: u32, lazy: bool): u32 {
 }
 
 function writeItems(work: usize, alternative: usize, next: u32): u32 {
-  for (let item: usize = load<u32>(alternative, LAST); item; item = load<u32>(item, PREVIOUS)) {
+  const backwards = load<u32>(work, BACKWARDS);
+  let item: usize = backwards ? load<u32>(alternative, FIRST) : load<u32>(alternative, LAST);
+  while (item) {
     next = writeRepeated(work, item, next);
+    item = backwards ? load<u32>(item, FOLLOWING) : load<u32>(item, PREVIOUS);
   }
   return next;
 }
@@ -68,7 +73,8 @@ function writeOnce(work: usize, item: usize, next: u32): u32 {
     case SET:
       return write(work, OP_SET, 0, 0, next, load<u32>(item, INDEX));
     case ASSERT:
-      return write(work, OP_ASSERT, load<u8>(item, NODE_LOW), 0, next, 0);
+      // Where the text ends is where a program that reads it backwards begins. Only these two occur in one.
+      return write(work, OP_ASSERT, load<u8>(item, NODE_LOW) ^ load<u32>(work, BACKWARDS), 0, next, 0);
   }
   return writeGroup(work, item, next);
 }
@@ -96,7 +102,12 @@ function writeRepeated(work: usize, item: usize, next: u32): u32 {
   return entry;
 }
 
-/** Writes the program of the tree into the work area. Returns its first instruction. */
-export function writeProgram(work: usize, root: usize): u32 {
+/**
+ * Writes the program of the tree into the work area, in the place of the one that stood there. With `backwards` 1, it
+ * reads the text from the end; what it saves has no meaning then. Returns its first instruction.
+ */
+export function writeProgram(work: usize, root: usize, backwards: u32): u32 {
+  store<u32>(work, backwards, BACKWARDS);
+  store<u32>(work, 0, INSTRUCTION_COUNT);
   return writeGroup(work, root, write(work, OP_MATCH, 0, 0, 0, 0));
 }

@@ -1,12 +1,12 @@
 /**
- * The parse tree. A group holds its alternatives, an alternative its items, both as chains from the last to the first:
- * the program is written from its end. Every item carries its own repetition. Items that expand to no instruction are
+ * The parse tree. A group holds its alternatives, as a chain from the last to the first; an alternative holds its
+ * items, as a chain both ways: programs are written from their end, and one may read the text backwards. Every item carries its own repetition. Items that expand to no instruction are
  * left out, so that walking the tree takes no longer than writing the program.
  *
  * At most two nodes a pattern byte: a group and its alternative, or a character of two bytes with a group around it.
  */
 
-import { SET_BYTES } from "./image";
+import { BEGIN_TEXT, END_TEXT, SET_BYTES } from "./image";
 import { MAX_PATTERN } from "./limits";
 import { internSet, setAdd, setHas } from "./sets";
 import { FLAGS, FOLD, NODE_COUNT, SCRATCH_SET, SIZE, TREE_AREA } from "./work";
@@ -16,12 +16,14 @@ export const NODE_LOW: usize = 1; // u8: RANGE: lowest byte; ASSERT: kind
 export const NODE_HIGH: usize = 2; // u8: RANGE: highest byte
 export const TRAITS: usize = 3; // u8, below
 export const PREVIOUS: usize = 4; // u32: the item or alternative before this one, 0 if it is the first
+export const FOLLOWING: usize = 24; // u32: the item after this one, 0 if it is the last
 export const LAST: usize = 8; // u32: GROUP: last alternative; ALTERNATIVE: last item, 0 if it is empty
+export const FIRST: usize = 28; // u32: ALTERNATIVE: first item, 0 if it is empty
 export const INDEX: usize = 12; // u32: SET: the set; GROUP: its number, NO_CAPTURE if it has none
 export const NODE_MIN: usize = 16; // u16
 export const NODE_MAX: usize = 18; // u16, UNBOUNDED
 export const NODE_COST: usize = 20; // u32: instructions, without and later with the repetition
-export const NODE_BYTES: u32 = 24;
+export const NODE_BYTES: u32 = 32;
 
 export const TREE_BYTES: usize = NODE_BYTES * (2 * MAX_PATTERN + 2);
 
@@ -33,6 +35,8 @@ export const ALTERNATIVE: u32 = 4;
 
 export const NULLABLE: u32 = 1; // can match the empty text
 export const LAZY: u32 = 2;
+export const TIED_TO_BEGIN: u32 = 4; // every match of it begins where the text begins
+export const TIED_TO_END: u32 = 8; // every match of it ends where the text ends
 
 export const NO_CAPTURE: u32 = 0xffffffff;
 export const UNBOUNDED: u32 = 0xffff;
@@ -60,7 +64,8 @@ export function newRange(work: usize, low: u32, high: u32): usize {
 export function newAssertion(work: usize, kind: u32): usize {
   const node = newNode(work, ASSERT, 1);
   store<u8>(node, kind, NODE_LOW);
-  store<u8>(node, NULLABLE, TRAITS);
+  const tie = kind === BEGIN_TEXT ? TIED_TO_BEGIN : kind === END_TEXT ? TIED_TO_END : 0;
+  store<u8>(node, NULLABLE | tie, TRAITS);
   return node;
 }
 
@@ -84,10 +89,19 @@ export function addAlternative(work: usize, group: usize, cost: u32): void {
 export function appendItem(group: usize, item: usize): void {
   if (!load<u32>(item, NODE_COST)) return;
   const alternative: usize = load<u32>(group, LAST);
-  store<u32>(item, load<u32>(alternative, LAST), PREVIOUS);
+  const before: usize = load<u32>(alternative, LAST);
+  let traits: u32 = load<u8>(item, TRAITS);
+  if (!load<u16>(item, NODE_MIN)) traits = NULLABLE;
+  if (before) {
+    const earlier: u32 = load<u8>(alternative, TRAITS);
+    traits = (traits & earlier & NULLABLE) | (earlier & TIED_TO_BEGIN) | (traits & TIED_TO_END);
+    store<u32>(before, item, FOLLOWING);
+  } else {
+    store<u32>(alternative, item, FIRST);
+  }
+  store<u32>(item, before, PREVIOUS);
   store<u32>(alternative, item, LAST);
-  const nullable = load<u16>(item, NODE_MIN) === 0 || (load<u8>(item, TRAITS) & NULLABLE) !== 0;
-  if (!nullable) store<u8>(alternative, 0, TRAITS);
+  store<u8>(alternative, traits & ~LAZY, TRAITS);
 }
 
 /** Empties the set that `newSetFromScratch` reads. */

@@ -5,6 +5,7 @@ import {
   DEAD,
   FIRST_ROW,
   FLAG_ANCHORED,
+  FLAG_BACKWARDS,
   FLAG_DFA,
   HEADER_BYTES,
   HIGH,
@@ -35,9 +36,9 @@ import {
 } from "./image";
 import { MAX_INSTRUCTIONS, MAX_PATTERN, MAX_SETS, MAX_SLOTS, MAX_STATES, MAX_TABLE_BYTES } from "./limits";
 
-/** Whether a transition leads to ACCEPT, DEAD or the beginning of a row. */
-function isTransition(value: u32, stride: u32, cells: u32): bool {
-  return value <= DEAD || (value - FIRST_ROW < cells && (value - FIRST_ROW) % stride === 0);
+/** Whether a transition leads to ACCEPT, DEAD or the beginning of a row. `row` and `table` are sizes in bytes. */
+function isTransition(value: u32, row: u32, table: u32): bool {
+  return value <= DEAD || (value - FIRST_ROW < table && (value - FIRST_ROW) % row === 0);
 }
 
 /** Checks class map and transitions. `cells` is known to lie inside the image. */
@@ -49,14 +50,14 @@ function validateDfa(image: usize, stride: u32, cells: u32): bool {
   let column: u32 = 0;
   for (let cell = image + TRANSITIONS; cell < end; cell += 2) {
     const value: u32 = load<u16>(cell);
-    if (!isTransition(value, stride, cells)) return false;
+    if (!isTransition(value, stride * 2, cells * 2)) return false;
     if (++column === stride) {
       if (value > DEAD) return false;
       column = 0;
     }
   }
   if (cells & 1 && load<u16>(end)) return false;
-  return isTransition(load<u16>(image, IMAGE_FIRST_STATE), stride, cells);
+  return isTransition(load<u16>(image, IMAGE_FIRST_STATE), stride * 2, cells * 2);
 }
 
 /** Checks one instruction of a program of `count` with `sets` sets. */
@@ -91,11 +92,13 @@ export function regexValidate(image: usize, length: u32): bool {
   const states: u32 = load<u16>(image, IMAGE_STATES);
   const classes: u32 = load<u16>(image, IMAGE_CLASSES);
   const cells = states * (classes + 1);
-  if (flags & ~(FLAG_ANCHORED | FLAG_DFA)) return false;
+  if (flags & ~(FLAG_ANCHORED | FLAG_DFA | FLAG_BACKWARDS)) return false;
   if (!count || count > MAX_INSTRUCTIONS || load<u16>(image, IMAGE_START) >= count) return false;
   if (sets > MAX_SETS || load<u16>(image, IMAGE_GROUPS) > MAX_PATTERN) return false;
   if (states > MAX_STATES || classes > 256 || cells * 2 > MAX_TABLE_BYTES) return false;
-  if (!(flags & FLAG_DFA) && states | classes | load<u16>(image, IMAGE_FIRST_STATE)) return false;
+  if (!(flags & FLAG_DFA)) {
+    if (states | classes | load<u16>(image, IMAGE_FIRST_STATE) | (flags & FLAG_BACKWARDS)) return false;
+  }
   const program = setsOffset(flags, cells) + sets * SET_BYTES;
   if (program + count * INSTRUCTION_BYTES !== length) return false;
   if (flags & FLAG_DFA && !validateDfa(image, classes + 1, cells)) return false;

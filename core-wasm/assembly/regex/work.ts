@@ -6,7 +6,8 @@
  *   names         {u16 offset in the pattern, u16 length} of each named group
  *   sets          u8[32] each, without repetition
  *   instructions  as in the image
- *   nodes         the parse tree; once the instructions stand, the DFA is built in the same place
+ *   nodes         the parse tree
+ *   DFA           see dfa-work.ts
  */
 import { INSTRUCTION_BYTES, SET_BYTES } from "./image";
 import { MAX_INSTRUCTIONS, MAX_NESTING, MAX_PATTERN, MAX_SETS } from "./limits";
@@ -32,7 +33,8 @@ export const CLASS_COUNT: usize = 68;
 export const STATE_COUNT: usize = 72;
 export const VISITED_COUNT: usize = 76;
 export const ITEM: usize = 80; // node of the last character that was read
-export const SCRATCH_SET: usize = 84; // u8[32]: the set of the class that is being read
+export const BACKWARDS: usize = 84; // 1 while a program that reads the text from its end is written
+export const SCRATCH_SET: usize = 88; // u8[32]: the set of the class that is being read
 export const NAMED_SET: usize = SCRATCH_SET + SET_BYTES; // u8[32]: a named class inside it
 const STATE_BYTES: usize = NAMED_SET + SET_BYTES;
 
