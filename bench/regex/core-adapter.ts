@@ -1,7 +1,7 @@
-/**
- * The regex engine of the core as the regex table drives it: the one file that knows its binding. Until there is one,
- * `openCoreRegex` answers undefined, and the table measures RegExp alone.
- */
+/** The regex engine of the core as the regex table drives it. */
+import { readFileSync } from "node:fs";
+import { Core } from "../../core-wasm/binding/core.js";
+import { RegexProgram } from "../../core-wasm/binding/regex.js";
 
 /** A compiled pattern: whether it is found anywhere in a text. The copying of the text is part of the call. */
 export interface Tester {
@@ -14,6 +14,18 @@ export interface CoreRegex {
   close(): void;
 }
 
-export async function openCoreRegex(): Promise<CoreRegex | undefined> {
-  return undefined;
+export async function openCoreRegex(): Promise<CoreRegex> {
+  const core = await Core.load(readFileSync(new URL("../../core.wasm", import.meta.url)));
+  const programs: RegexProgram[] = [];
+  return {
+    compile(pattern, ignoreCase) {
+      const program = core.regex.compile(pattern, { ignoreCase });
+      if (!(program instanceof RegexProgram)) throw new Error(`${pattern}: ${program.message}`);
+      programs.push(program);
+      return program;
+    },
+    close() {
+      for (const program of programs) program.release();
+    },
+  };
 }

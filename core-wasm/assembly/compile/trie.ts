@@ -7,13 +7,14 @@ import {
   N_PREFIX,
   N_SEGMENTS,
   NONE,
+  pad8,
   ROUTE_EXACT,
   ROUTE_PREFIX,
   ROUTE_SEGMENTS,
 } from "../image/layout";
 import { alloc, free } from "../memory/heap";
 import { E_MEMORY } from "../status";
-import { at, fail, here, patch, put, putBytes, reserve, status, writing } from "./builder";
+import { at, fail, here, patch, put, reserve, status, writing } from "./builder";
 import { E_ENCLOSING, E_INDEX, E_NEXT, E_PATH, E_PATH_LENGTH } from "./route-entry";
 
 /** Frame of the walk over the sorted list: u32 low, u32 high, u32 depth, u32 offset of the child word, u32 enclosing entry. */
@@ -59,6 +60,8 @@ function putNode(b: usize, list: usize, low: u32, high: u32, depth: u32, enclosi
 
   let node = here(b);
   put(b, 0);
+  let label = reserve(b, pad8(shared - depth));
+  if (writing(b)) memory.copy(at(b, label), <usize>load<u32>(first, E_PATH) + depth, shared - depth);
   let flags: u32 = 0;
   // Entries that end here come first, ordered by kind; of equal ones the first is the terminal, the others follow it.
   // They are linked from the last to the first, so that `enclosing` runs from the inside out.
@@ -115,7 +118,6 @@ function putNode(b: usize, list: usize, low: u32, high: u32, depth: u32, enclosi
     }
     stack = top;
   }
-  putBytes(b, <usize>load<u32>(first, E_PATH) + depth, shared - depth);
   patch(b, node, (shared - depth) | (flags << 16) | ((children ? children - 1 : 0) << 24));
   return stack;
 }

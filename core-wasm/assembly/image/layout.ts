@@ -57,10 +57,10 @@ export const PATTERN_DEFAULT: u32 = 4;
  *   0 u16 label length (bytes after the byte that selected the node)
  *   2 u8  flags: which terminals follow, how children are found
  *   3 u8  child count - 1 when flag N_CHILDREN is set
- *   4     u32 exact route, u32 segments route, u32 prefix route: each only with its flag
+ *   4     label, padded to 8 with zeros: one masked word compares most labels
+ *         u32 exact route, u32 segments route, u32 prefix route: each only with its flag
  *         child keys, ascending: 8 bytes (at most 8 children, filled up with zeros), or a bitmap of 32 bytes
  *         u32 offset of each child, from the start of the image
- *         label, padded to 4 with zeros
  */
 export const N_EXACT: u32 = 1;
 export const N_SEGMENTS: u32 = 2;
@@ -231,6 +231,11 @@ export const MAX_HEADERS: u32 = 124;
 export const MAX_KEY_SLOTS: u32 = 32;
 export const MAX_SPLIT_TOTAL: u32 = 1000000;
 export const MAX_IMAGE: u32 = 1 << 28;
+
+/** `n` rounded up to a multiple of 8. */
+export function pad8(n: u32): u32 {
+  return (n + 7) & ~7;
+}
 
 /** `n` rounded up to a multiple of 4. */
 export function pad4(n: u32): u32 {

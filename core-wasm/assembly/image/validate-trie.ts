@@ -9,7 +9,7 @@ import {
   N_PREFIX,
   N_SEGMENTS,
   NODE_HEADER,
-  pad4,
+  pad8,
   ROUTE_EXACT,
   ROUTE_PREFIX,
   ROUTE_SEGMENTS,
@@ -34,6 +34,8 @@ function checkNode(image: usize, at: usize, end: usize, mark: usize, start: usiz
   let flags: u32 = load<u8>(at, 2);
   let children: u32 = flags & N_CHILDREN ? <u32>load<u8>(at, 3) + 1 : 0;
   at += NODE_HEADER;
+  if (pad8(label) > <u32>(end - at)) return 0;
+  at += pad8(label);
   if (flags & N_EXACT) {
     if (!goodTerminal(image, at, end, ROUTE_EXACT)) return 0;
     at += 4;
@@ -69,8 +71,7 @@ function checkNode(image: usize, at: usize, end: usize, mark: usize, start: usiz
   } else if (flags & N_BITMAP) {
     return 0;
   }
-  if (pad4(label) > <u32>(end - at)) return 0;
-  return <u32>(at - node) + pad4(label);
+  return <u32>(at - node);
 }
 
 /**

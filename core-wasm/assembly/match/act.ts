@@ -83,7 +83,7 @@ import {
   X_TARGET_LENGTH,
   X_WRITE,
 } from "../table/context";
-import { H_UPSTREAMS } from "../table/table";
+import { upstreamOf } from "../table/table";
 import { U_CURSOR, U_PEERS } from "../table/upstreams";
 import { askFor } from "./need";
 import { TRACE_SPLIT, trace, tracing } from "./trace";
@@ -232,9 +232,7 @@ export function act(ctx: usize, image: usize, outcomeOffset: u32): i32 {
     setTarget(ctx, image, action);
     if (overflowed(ctx)) return refuse(ctx, 414);
     let handle: usize = load<u32>(ctx, X_HANDLE);
-    let record: usize = load<u32>(
-      <usize>load<u32>(handle, H_UPSTREAMS) + ((<usize>load<u32>(action, A_UPSTREAM)) << 2),
-    );
+    let record = upstreamOf(handle, load<u32>(action, A_UPSTREAM));
     store<u32>(ctx, <u32>record, D_UPSTREAM);
     store<u32>(ctx, load<u32>(record, U_PEERS), D_PEERS);
     return pickPeer(ctx);

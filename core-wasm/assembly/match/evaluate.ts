@@ -39,7 +39,7 @@ import {
   D_ORIGIN,
   D_PEERS,
   D_ROUTE,
-  D_SETTINGS_LENGTH,
+  D_SETTINGS,
   D_SHARD,
   D_UPSTREAM,
   KEY_SLOTS,
@@ -56,14 +56,13 @@ import {
   X_PATH,
   X_PATH_LENGTH,
   X_PREFIX,
-  X_RANDOM,
   X_SCRATCH,
   X_STAGE,
   X_TABLE,
   X_TRACE_COUNT,
   X_TRACED,
 } from "../table/context";
-import { imageOf, T_DEFAULT } from "../table/table";
+import { H_FIRST_PREFIX, H_FIRST_REGEX, H_GUARD_COUNT, H_ROUTES, imageOf, T_DEFAULT } from "../table/table";
 import { act, pickPeer, refuse, STAGE_DONE, STAGE_PICK } from "./act";
 import { allHold } from "./conditions";
 import { findPlainHost, findShard } from "./hosts";
@@ -117,8 +116,9 @@ function findRegex(ctx: usize, image: usize, index: u32): u32 {
 /** The candidate to try when there is none before the regexes: a regex, unless the longest prefix forbids it, or the prefix. */
 function afterExact(ctx: usize, image: usize): u32 {
   let prefix = load<u32>(ctx, X_PREFIX);
-  let first = load<u32>(image, S_FIRST_REGEX);
-  if (first == load<u32>(image, S_FIRST_PREFIX)) return prefix;
+  let handle: usize = load<u32>(ctx, X_HANDLE);
+  let first = load<u32>(handle, H_FIRST_REGEX);
+  if (first == load<u32>(handle, H_FIRST_PREFIX)) return prefix;
   if (prefix != NONE && load<u8>(routeAt(image, prefix), R_FLAGS) & <u8>FLAG_STOPS_REGEX) return prefix;
   let regex = findRegex(ctx, image, first);
   return regex == NONE ? prefix : regex;
@@ -178,7 +178,7 @@ function tryCandidates(ctx: usize, image: usize): i32 {
   while (true) {
     if (tracing(ctx)) traceSkipped(ctx, image, index);
     if (index == NONE) return unmatched(ctx);
-    let route = routeAt(image, index);
+    let route = <usize>load<u32>(<usize>load<u32>(ctx, X_HANDLE), H_ROUTES) + index * ROUTE_SIZE;
     store<u32>(ctx, index, X_CANDIDATE);
     store<u32>(ctx, index, D_ROUTE);
     let need = load<u32>(route, R_NEED);
@@ -206,7 +206,7 @@ function tryCandidates(ctx: usize, image: usize): i32 {
 /** Begins with the routes of a shard. */
 function startRoutes(ctx: usize, image: usize): i32 {
   store<u32>(ctx, STAGE_ROUTES, X_STAGE);
-  searchTrie(ctx, image);
+  searchTrie(ctx, <usize>load<u32>(ctx, X_HANDLE));
   if (load<u32>(ctx, X_CANDIDATE) == NONE) store<u32>(ctx, afterExact(ctx, image), X_CANDIDATE);
   return tryCandidates(ctx, image);
 }
@@ -228,29 +228,28 @@ function tryGuards(ctx: usize, image: usize): i32 {
 }
 
 /**
- * Decides the request whose host and target stand in the input of `ctx`, the target right after the host.
+ * Decides the request whose host and target stand in the input of `ctx`, the target at the next multiple of 4 after the
+ * host.
  * Flags: bit 0 for https. Answers OK (decided), NEED, or a status below zero for a wrong call.
  */
 export function decide(ctx: usize, hostLength: u32, targetLength: u32, flags: u32, random: u32): i32 {
   if (!looksLikeContext(ctx)) return E_POINTER;
   let capacity = load<u32>(ctx, X_INPUT_CAPACITY);
-  if (hostLength > capacity || targetLength > capacity - hostLength) return E_POINTER;
+  let targetAt = (hostLength + 3) & ~3;
+  if (hostLength > capacity || targetAt > capacity || targetLength > capacity - targetAt) return E_POINTER;
   store<u32>(ctx, load<u32>(ctx, X_EPOCH) + 1, X_EPOCH);
-  store<u32>(ctx, flags, X_FLAGS);
-  store<u32>(ctx, random, X_RANDOM);
+  // Pairs of words: flags and random, action and status, route (NONE) and shard, upstream and peers, settings.
+  store<u64>(ctx, <u64>flags | ((<u64>random) << 32), X_FLAGS);
+  store<u64>(ctx, 0, D_ACTION);
+  store<u64>(ctx, NONE, D_ROUTE);
+  store<u64>(ctx, 0, D_UPSTREAM);
+  store<u64>(ctx, 0, D_SETTINGS);
+  store<u32>(ctx, 0, D_ORIGIN);
   store<u32>(ctx, 0, X_NEED_COUNT);
   store<u32>(ctx, 0, X_CAPTURED);
-  store<u32>(ctx, 0, X_GUARD);
-  store<u32>(ctx, 0, X_HANDLE);
-  store<u32>(ctx, NONE, D_ROUTE);
-  store<u32>(ctx, 0, D_ACTION);
-  store<u32>(ctx, 0, D_ORIGIN);
-  store<u32>(ctx, 0, D_SHARD);
-  store<u32>(ctx, 0, D_UPSTREAM);
-  store<u32>(ctx, 0, D_PEERS);
-  store<u32>(ctx, 0, D_SETTINGS_LENGTH);
-  store<u32>(ctx, 0, X_TRACED);
   store<u32>(ctx, 0, X_TRACE_COUNT);
+  store<u32>(ctx, 0, X_HANDLE);
+  store<u64>(ctx, 0, X_TRACED);
   startOutput(ctx);
   let input: usize = load<u32>(ctx, X_INPUT);
   let table: usize = load<u32>(ctx, X_TABLE);
@@ -259,13 +258,13 @@ export function decide(ctx: usize, hostLength: u32, targetLength: u32, flags: u3
     handle = findPlainHost(ctx, table, takePlainHost(ctx, input, hostLength));
   }
   if (!handle && !takeHost(ctx, input, hostLength)) return refuse(ctx, 400);
-  if (!takeTarget(ctx, input + hostLength, targetLength)) return refuse(ctx, 400);
+  if (!takeTarget(ctx, input + targetAt, targetLength)) return refuse(ctx, 400);
   if (!handle) handle = findShard(ctx, table);
   if (!handle) return unmatched(ctx);
   let image = imageOf(handle);
   store<u32>(ctx, <u32>handle, X_HANDLE);
   store<u32>(ctx, <u32>image, D_SHARD);
-  if (load<u32>(image, S_GUARD_COUNT)) {
+  if (load<u32>(handle, H_GUARD_COUNT)) {
     store<u32>(ctx, STAGE_GUARDS, X_STAGE);
     return tryGuards(ctx, image);
   }

@@ -1,15 +1,8 @@
 /** Which shard answers for a host: the exact one, else the longest wildcard that covers it, else the one without host. */
-import {
-  PATTERN_ANY_HOST,
-  PATTERN_EXACT,
-  PATTERN_ONE_LABEL,
-  S_HEADER_SIZE,
-  S_HOST_LENGTH,
-  S_PATTERN,
-} from "../image/layout";
-import { hashBytes, sameBytes } from "../memory/bytes";
+import { PATTERN_ANY_HOST, PATTERN_EXACT, PATTERN_ONE_LABEL, S_HEADER_SIZE } from "../image/layout";
+import { hashBytes, sameWords } from "../memory/bytes";
 import { X_HOST, X_HOST_LENGTH } from "../table/context";
-import { imageOf, T_ANY, T_MASK, T_SHARDS, T_WILDCARDS } from "../table/table";
+import { H_HOST_LENGTH, H_PATTERN, imageOf, T_ANY, T_MASK, T_SHARDS, T_WILDCARDS } from "../table/table";
 import { TRACE_HOST, trace, tracing } from "./trace";
 
 const DOT: u32 = 46;
@@ -24,11 +17,10 @@ function lookUp(table: usize, hash: u32, exact: bool, host: usize, length: u32):
     let handle: usize = load<u32>(at, 4);
     if (!handle) return 0;
     if (load<u32>(at) == hash) {
-      let image = imageOf(handle);
       if (
-        load<u32>(image, S_HOST_LENGTH) == length &&
-        (load<u32>(image, S_PATTERN) == PATTERN_EXACT) == exact &&
-        sameBytes(image + S_HEADER_SIZE, host, length)
+        load<u32>(handle, H_HOST_LENGTH) == length &&
+        (load<u32>(handle, H_PATTERN) == PATTERN_EXACT) == exact &&
+        sameWords(imageOf(handle) + S_HEADER_SIZE, host, length)
       ) {
         return handle;
       }
@@ -51,7 +43,7 @@ function findWildcard(ctx: usize, table: usize): usize {
     let rest = length - i - 1;
     let handle = lookUp(table, ~hashBytes(suffix, rest), false, suffix, rest);
     if (!handle) continue;
-    if (load<u32>(imageOf(handle), S_PATTERN) == PATTERN_ONE_LABEL && labels > 1) continue;
+    if (load<u32>(handle, H_PATTERN) == PATTERN_ONE_LABEL && labels > 1) continue;
     return handle;
   }
   return 0;
@@ -72,8 +64,7 @@ export function findShard(ctx: usize, table: usize): usize {
       if (tracing(ctx)) trace(ctx, TRACE_HOST, PATTERN_EXACT, false);
       handle = findWildcard(ctx, table);
     }
-    if (tracing(ctx))
-      trace(ctx, TRACE_HOST, handle ? load<u32>(imageOf(handle), S_PATTERN) : PATTERN_EXACT, handle != 0);
+    if (tracing(ctx)) trace(ctx, TRACE_HOST, handle ? load<u32>(handle, H_PATTERN) : PATTERN_EXACT, handle != 0);
     if (handle) return handle;
   }
   let any: usize = load<u32>(table, T_ANY);

@@ -4,7 +4,7 @@ import { inMemory } from "../memory/heap";
 import { isFilled } from "../request/values";
 import { E_POINTER, OK } from "../status";
 import { NEED_SIZE, SLOT_SIZE, X_EPOCH, X_HANDLE, X_NEED_COUNT, X_NEEDS, X_SLOTS } from "../table/context";
-import { H_HEADERS } from "../table/table";
+import { headerOf } from "../table/table";
 
 /** The address of header `index` (u32 length, text) of a hash key. */
 function keyHeader(key: usize, index: u32): usize {
@@ -30,7 +30,7 @@ export function askFor(ctx: usize, image: usize, offset: u32, base: u32): bool {
     let id = slot;
     if (slot >= FACTS) {
       if (base) id = <u32>keyHeader(image, slot - FACTS);
-      else id = load<u32>(<usize>load<u32>(load<u32>(ctx, X_HANDLE), H_HEADERS) + ((<usize>(slot - FACTS)) << 2));
+      else id = <u32>headerOf(<usize>load<u32>(ctx, X_HANDLE), slot - FACTS);
     }
     let need = needs + missing * NEED_SIZE;
     store<u32>(need, id);

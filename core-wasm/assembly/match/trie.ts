@@ -1,6 +1,7 @@
 /** The walk down the trie of a shard: the exact route and the longest prefix route that cover a path. */
-import { N_BITMAP, N_CHILDREN, N_EXACT, N_PREFIX, N_SEGMENTS, NODE_HEADER, NONE, S_MATCH } from "../image/layout";
+import { N_BITMAP, N_CHILDREN, N_EXACT, N_PREFIX, N_SEGMENTS, NODE_HEADER, NONE } from "../image/layout";
 import { X_CANDIDATE, X_PATH, X_PATH_LENGTH, X_PREFIX } from "../table/context";
+import { H_TRIE, imageOf } from "../table/table";
 
 const LOW: u64 = 0x0101010101010101;
 const HIGH: u64 = 0x8080808080808080;
@@ -24,60 +25,60 @@ function rankOf(bitmap: usize, c: u32): u32 {
 }
 
 /** Sets X_CANDIDATE to the exact route and X_PREFIX to the longest prefix route that cover the path, or to NONE. */
-export function searchTrie(ctx: usize, image: usize): void {
+export function searchTrie(ctx: usize, handle: usize): void {
+  let image = imageOf(handle);
   let path: usize = load<u32>(ctx, X_PATH);
   let end = path + load<u32>(ctx, X_PATH_LENGTH);
   let exact = NONE;
   let prefix = NONE;
-  let node = image + load<u32>(image, S_MATCH);
+  let node: usize = load<u32>(handle, H_TRIE);
   for (;;) {
     let head = load<u32>(node);
     let flags = (head >> 16) & 0xff;
-    let at = node + NODE_HEADER;
-    let terminals = at;
-    at += popcnt(flags & (N_EXACT | N_SEGMENTS | N_PREFIX)) << 2;
-    let keys = at;
-    let children: u32 = flags & N_CHILDREN ? (head >> 24) + 1 : 0;
-    if (children) at += (flags & N_BITMAP ? 32 : 8) + ((<usize>children) << 2);
     let label = head & 0xffff;
+    let at = node + NODE_HEADER;
     if (<u32>(end - path) < label) break;
-    // Labels are padded with zeros to whole words, and the buffers of a path can be read past their end.
-    let labelEnd = at + label;
+    // The buffers of a path can be read past their end; what is beyond the label is shifted out.
+    let left = label;
     let same = true;
-    for (; at + 4 <= labelEnd; at += 4, path += 4) {
-      if (load<u32>(at) != load<u32>(path)) {
+    for (; left > 8; left -= 8, at += 8, path += 8) {
+      if (load<u64>(at) != load<u64>(path)) {
         same = false;
         break;
       }
     }
     if (!same) break;
-    let rest = <u32>(labelEnd - at);
-    if (rest) {
-      if ((load<u32>(at) ^ load<u32>(path)) << (32 - (rest << 3))) break;
-      path += rest;
+    if (left) {
+      if ((load<u64>(at) ^ load<u64>(path)) << (64 - (left << 3))) break;
+      path += left;
+      at += 8;
     }
     if (flags & (N_EXACT | N_SEGMENTS | N_PREFIX)) {
       if (flags & N_EXACT) {
-        if (path == end) exact = load<u32>(terminals);
-        terminals += 4;
+        if (path == end) exact = load<u32>(at);
+        at += 4;
       }
-      let raw = flags & N_SEGMENTS ? terminals + 4 : terminals;
-      if (flags & N_PREFIX) prefix = load<u32>(raw);
+      let segments = at;
+      if (flags & N_SEGMENTS) at += 4;
+      if (flags & N_PREFIX) {
+        prefix = load<u32>(at);
+        at += 4;
+      }
       // Of a segments and a plain prefix route with one path the former is the more particular.
-      if (flags & N_SEGMENTS && (path == end || load<u8>(path) == 47)) prefix = load<u32>(terminals);
+      if (flags & N_SEGMENTS && (path == end || load<u8>(path) == 47)) prefix = load<u32>(segments);
     }
-    if (path == end || !children) break;
+    if (path == end || !(flags & N_CHILDREN)) break;
     let c: u32 = load<u8>(path);
     let child: u32;
     let offsets: usize;
     if (flags & N_BITMAP) {
-      child = rankOf(keys, c);
+      child = rankOf(at, c);
       if (child == NONE) break;
-      offsets = keys + 32;
+      offsets = at + 32;
     } else {
-      child = findByte(load<u64>(keys), c);
+      child = findByte(load<u64>(at), c);
       if (child == 8) break;
-      offsets = keys + 8;
+      offsets = at + 8;
     }
     node = image + load<u32>(offsets + ((<usize>child) << 2));
     path++;

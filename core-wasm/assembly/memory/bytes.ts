@@ -12,6 +12,14 @@ export function sameBytes(a: usize, b: usize, length: u32): bool {
   return true;
 }
 
+/** As sameBytes, for texts that are both followed by zeros up to a multiple of 8 and at least to the next word. */
+export function sameWords(a: usize, b: usize, length: u32): bool {
+  for (let i: u32 = 0; i < length; i += 8) {
+    if (load<u64>(a + i) != load<u64>(b + i)) return false;
+  }
+  return true;
+}
+
 /** ASCII lower case of one byte. */
 export function lower(c: u32): u32 {
   return c - 65 < 26 ? c | 32 : c;

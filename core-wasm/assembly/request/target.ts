@@ -146,25 +146,35 @@ function zeroBytes(w: u64): u64 {
 }
 
 /**
- * How many of the first `length` bytes at `at`, in steps of eight, surely are a plain path: no control character, blank,
- * percent, question mark or hash, and no slash with a slash or dot after it. Some that are plain are not seen as such.
+ * The marks in a word of a path that call for a closer look: control characters, blanks, `! # % ' ?` and DEL, and a slash
+ * or dot after a slash. `afterSlash` is 0x80 if the byte before the word is a slash.
+ */
+function marksIn(w: u64, afterSlash: u64): u64 {
+  let marks =
+    zeroBytes((w & ~(LOW * 6)) ^ (LOW * 0x21)) |
+    zeroBytes((w | (LOW << 6)) ^ (LOW * 0x7f)) |
+    ((w - LOW * 0x21) & ~w & HIGH);
+  let slashesAndDots = zeroBytes((w | LOW) ^ SLASHES);
+  return marks | (((zeroBytes(w ^ SLASHES) << 8) | afterSlash) & slashesAndDots);
+}
+
+/**
+ * How many of the first `length` bytes at `at` are known to be a plain path that is its own normal form: all of them, or
+ * a multiple of eight. Input can be read past its end.
  */
 function plainLength(at: usize, length: u32): u32 {
   let done: u32 = 0;
   let afterSlash: u64 = 0;
   for (; done + 8 <= length; done += 8) {
     let w = load<u64>(at + done);
-    // ! # % ' at once, then ? and DEL, then what is below 0x21.
-    let marks =
-      zeroBytes((w & ~(LOW * 6)) ^ (LOW * 0x21)) |
-      zeroBytes((w | (LOW << 6)) ^ (LOW * 0x7f)) |
-      ((w - LOW * 0x21) & ~w & HIGH);
-    let slashes = zeroBytes(w ^ SLASHES);
-    let slashesAndDots = zeroBytes((w | LOW) ^ SLASHES);
-    if (marks | (((slashes << 8) | afterSlash) & slashesAndDots)) break;
-    afterSlash = slashes >> 56;
+    if (marksIn(w, afterSlash)) return done;
+    afterSlash = zeroBytes(w ^ SLASHES) >> 56;
   }
-  return done;
+  if (done == length) return length;
+  let mask = ((<u64>1) << ((<u64>(length - done)) << 3)) - 1;
+  // What is beyond the end counts as a letter.
+  let w = (load<u64>(at + done) & mask) | ((LOW * 0x61) & ~mask);
+  return marksIn(w, afterSlash) ? done : length;
 }
 
 /**
@@ -182,7 +192,7 @@ export function takeTarget(ctx: usize, at: usize, length: u32): bool {
   store<u32>(ctx, <u32>(end - at), X_TARGET_LENGTH);
   let p = at + plainLength(at, <u32>(end - at));
   // The byte before is looked at again: it may be a slash.
-  if (p > at) p--;
+  if (p > at && p < end) p--;
   for (; p < end; p++) {
     let kind: u32 = load<u8>(CLASSES + load<u8>(p));
     if (!kind) continue;

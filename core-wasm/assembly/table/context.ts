@@ -75,6 +75,7 @@ export const X_SCRATCH_SIZE: usize = 184;
 export const X_DECODED: usize = 188;
 export const X_NEXT_CONTEXT: usize = 192;
 export const X_STAGE: usize = 196;
+/** X_TRACED and X_GUARD are cleared as one. */
 export const X_TRACED: usize = 200;
 export const X_GUARD: usize = 204;
 export const X_EPOCH: usize = 552;

@@ -7,8 +7,11 @@
  * | 40 upstreams | 44 cursor indices given out | 48 first free cursor index list | 52 largest regex scratch
  * | 56 generation | 60 wildcard shards
  *
- * Shard handle, 32 bytes, then the image, then one u32 for each upstream (its record) and each header (its address):
- *   0 host hash | 4 image size | 8 next retired | 12 upstream records | 16 header addresses | 20 state
+ * Shard handle, 64 bytes at a multiple of 64 (one cache line, with all that most requests need to know of a shard), then
+ * the image. In front of the handle, going down: one u32 for each upstream (its record), then one for each header (its
+ * address).
+ *   0 host hash | 4 host length | 8 pattern kind | 12 trie | 16 routes | 20 first regex route | 24 first prefix route
+ *   | 28 guard count | 32 upstream count | 36 next retired | 40 address of the allocation | 44 zero
  * A slot array holds pairs of u32 hash and u32 address; address 0 is free.
  */
 import {
@@ -17,11 +20,16 @@ import {
   PATTERN_DEFAULT,
   PATTERN_ONE_LABEL,
   pad4,
+  S_FIRST_PREFIX,
+  S_FIRST_REGEX,
+  S_GUARD_COUNT,
   S_HEADER_COUNT,
   S_HEADER_SIZE,
   S_HEADERS,
   S_HOST_LENGTH,
+  S_MATCH,
   S_PATTERN,
+  S_ROUTES,
   S_SCRATCH,
   S_SIZE,
   S_UPSTREAM_COUNT,
@@ -53,11 +61,17 @@ const T_SCRATCH: usize = 52;
 export const T_GENERATION: usize = 56;
 export const T_WILDCARDS: usize = 60;
 
-export const H_SIZE: usize = 4;
-const H_NEXT: usize = 8;
-export const H_UPSTREAMS: usize = 12;
-export const H_HEADERS: usize = 16;
-export const HANDLE_SIZE: u32 = 32;
+export const H_HOST_LENGTH: usize = 4;
+export const H_PATTERN: usize = 8;
+export const H_TRIE: usize = 12;
+export const H_ROUTES: usize = 16;
+export const H_FIRST_REGEX: usize = 20;
+export const H_FIRST_PREFIX: usize = 24;
+export const H_GUARD_COUNT: usize = 28;
+const H_UPSTREAM_COUNT: usize = 32;
+const H_NEXT: usize = 36;
+const H_ALLOCATION: usize = 40;
+export const HANDLE_SIZE: u32 = 64;
 
 const FIRST_SLOTS: u32 = 16;
 
@@ -161,15 +175,27 @@ function findSlot(table: usize, hash: u32, pattern: u32, host: usize, length: u3
   }
 }
 
+/** The record of upstream `index` of a shard. */
+export function upstreamOf(handle: usize, index: u32): usize {
+  return load<u32>(handle - 4 - ((<usize>index) << 2));
+}
+
+/** The address of header `index` of a shard: u32 length, lower-case name. */
+export function headerOf(handle: usize, index: u32): usize {
+  return upstreamOf(handle, load<u32>(handle, H_UPSTREAM_COUNT) + index);
+}
+
+function setWord(handle: usize, index: u32, value: usize): void {
+  store<u32>(handle - 4 - ((<usize>index) << 2), <u32>value);
+}
+
 function freeHandle(table: usize, handle: usize): void {
-  let image = imageOf(handle);
-  let count = load<u32>(image, S_UPSTREAM_COUNT);
-  let records: usize = load<u32>(handle, H_UPSTREAMS);
+  let count = load<u32>(handle, H_UPSTREAM_COUNT);
   for (let i: u32 = 0; i < count; i++) {
-    let record: usize = load<u32>(records + ((<usize>i) << 2));
+    let record = upstreamOf(handle, i);
     if (record) releaseUpstream(table, record);
   }
-  free(handle);
+  free(load<u32>(handle, H_ALLOCATION));
 }
 
 /** True if a context may still read `image` (a shard or a peer set). */
@@ -207,21 +233,26 @@ function nextText(at: usize): usize {
 }
 
 /** Makes a handle for a valid image: a copy of it with its upstreams and headers looked up. 0 if memory is short. */
-function newHandle(table: usize, image: usize): usize {
-  let size = load<u32>(image, S_SIZE);
-  let upstreams = load<u32>(image, S_UPSTREAM_COUNT);
-  let headers = load<u32>(image, S_HEADER_COUNT);
-  let handle = alloc(HANDLE_SIZE + size + ((upstreams + headers) << 2));
-  if (!handle) return 0;
-  memory.fill(handle, 0, HANDLE_SIZE);
-  memory.copy(imageOf(handle), image, size);
-  image = imageOf(handle);
-  store<u32>(handle, size, H_SIZE);
-  let records = image + size;
-  let addresses = records + ((<usize>upstreams) << 2);
-  store<u32>(handle, <u32>records, H_UPSTREAMS);
-  store<u32>(handle, <u32>addresses, H_HEADERS);
-  memory.fill(records, 0, upstreams << 2);
+function newHandle(table: usize, source: usize): usize {
+  let size = load<u32>(source, S_SIZE);
+  let upstreams = load<u32>(source, S_UPSTREAM_COUNT);
+  let headers = load<u32>(source, S_HEADER_COUNT);
+  let before = (upstreams + headers) << 2;
+  let allocation = alloc(before + HANDLE_SIZE * 2 + size);
+  if (!allocation) return 0;
+  let handle = (allocation + before + 63) & ~63;
+  let image = imageOf(handle);
+  memory.fill(handle - before, 0, before + HANDLE_SIZE);
+  memory.copy(image, source, size);
+  store<u32>(handle, load<u32>(image, S_HOST_LENGTH), H_HOST_LENGTH);
+  store<u32>(handle, load<u32>(image, S_PATTERN), H_PATTERN);
+  store<u32>(handle, <u32>image + load<u32>(image, S_MATCH), H_TRIE);
+  store<u32>(handle, <u32>image + load<u32>(image, S_ROUTES), H_ROUTES);
+  store<u32>(handle, load<u32>(image, S_FIRST_REGEX), H_FIRST_REGEX);
+  store<u32>(handle, load<u32>(image, S_FIRST_PREFIX), H_FIRST_PREFIX);
+  store<u32>(handle, load<u32>(image, S_GUARD_COUNT), H_GUARD_COUNT);
+  store<u32>(handle, upstreams, H_UPSTREAM_COUNT);
+  store<u32>(handle, <u32>allocation, H_ALLOCATION);
   let at = image + load<u32>(image, S_UPSTREAMS);
   for (let i: u32 = 0; i < upstreams; i++, at = nextText(at)) {
     let record = upstreamFor(table, at + 4, load<u32>(at));
@@ -229,10 +260,10 @@ function newHandle(table: usize, image: usize): usize {
       freeHandle(table, handle);
       return 0;
     }
-    store<u32>(records + ((<usize>i) << 2), <u32>record);
+    setWord(handle, i, record);
   }
   at = image + load<u32>(image, S_HEADERS);
-  for (let i: u32 = 0; i < headers; i++, at = nextText(at)) store<u32>(addresses + ((<usize>i) << 2), <u32>at);
+  for (let i: u32 = 0; i < headers; i++, at = nextText(at)) setWord(handle, upstreams + i, at);
   return handle;
 }
 
