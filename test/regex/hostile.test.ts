@@ -44,7 +44,7 @@ test.each([
   ["(a*)*b\\b", a, false],
   ["(?:a?){30}a{30}b\\b", a, false],
   ["(a|a)*a[ab]{12}c", a, false],
-  ["(?:x{1,30}){1,30}y\\b", x, false],
+  ["(?:x{1,9}){1,9}y\\b", x, false],
 ] as [string, (length: number) => string, boolean][])("%s takes linear time on 64 KiB", (pattern, text, dfa) => {
   const program = compiled(engine, pattern);
   expect(hasDfa(program)).toBe(dfa);
