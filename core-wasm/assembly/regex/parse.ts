@@ -182,6 +182,7 @@ function parseNext(work: usize, at: usize): usize {
       return addAssertion(work, lines ? END_LINE : END_TEXT, at + 1);
     case 0x5c: // \
       return peek(work, at + 1) === 0x51 ? addQuoted(work, at + 2) : addEscape(work, at);
+    // A quantifier of an item has been read with it. Behind flags it is refused, as in Perl; RE2 reaches back over them.
     case 0x2a: // *
     case 0x2b: // +
     case 0x3f: // ?
