@@ -2,12 +2,13 @@
  * Exports of the regex engine. Pointers and lengths are checked against the memory; an image must be one that
  * `regex_compile` made or `regex_validate` has accepted. All numbers are unsigned but the answers.
  */
+
+import { regexCaptures, regexScratchSize, regexTestScratchSize } from "./captures";
 import { regexCompile } from "./compile";
 import { isState, regexBegin, regexFinish, regexReadsBackwards, regexTest } from "./dfa";
 import { REGEX_WORK_SIZE } from "./dfa-work";
 import { FLAG_DFA, HEADER_BYTES, IMAGE_FLAGS, IMAGE_SIZE, REGEX_MAX_SIZE, regexGroups } from "./image";
 import { MAX_SLOTS, REGEX_POINTER } from "./limits";
-import { regexCaptures, regexScratchSize, regexTestScratchSize } from "./simulate";
 import { regexValidate } from "./validate";
 
 function outside(pointer: usize, length: u32): bool {
