@@ -21,10 +21,7 @@ export interface RoutingTable {
   /** Decides a request. Never throws for a request; `random` is a number from [0, 2^32). */
   decide(request: RequestInput, random: number): Decision;
   /** The peer that should be tried after `failed` ones (indices of the decision's upstream), undefined if none is left. */
-  nextPeer(
-    upstreamKey: string,
-    failed: readonly number[],
-  ): { address: string; port: number; index: number } | undefined;
+  nextPeer(upstreamKey: string, failed: readonly number[]): { address: string; port: number; index: number } | undefined;
   /** As decide, with every rule that was tried, in order. */
   explain(request: RequestInput, random: number): { decision: Decision; steps: ExplainStep[] };
 }
