@@ -1,4 +1,5 @@
 import { CoreError, type RegexProblem } from "./errors.js";
+import { regexReason } from "./regex-reasons.js";
 
 /** The exports of the core that the regex engine consists of. Pointers and sizes are numbers of bytes. */
 export interface RegexExports {
@@ -24,7 +25,8 @@ export interface RegexExports {
   regex_validate(image: number, length: number): number;
   regex_scratch_size(image: number, length: number): number;
   regex_test_scratch_size(image: number, length: number): number;
-  regex_decide(image: number, imageLength: number, part: number, length: number): number;
+  regex_begin(image: number, imageLength: number, part: number, length: number): number;
+  regex_finish(image: number, imageLength: number, state: number, rest: number, length: number): number;
   regex_reads_backwards(image: number, length: number): number;
   regex_groups(image: number, length: number): number;
   regex_work_size(): number;
@@ -50,51 +52,16 @@ const ANCHORED = 2;
 const GROUPS_TRACKED = 10;
 const SLOT_BYTES = 2 * GROUPS_TRACKED * 4;
 const SLOT_UNSET = 0xffffffff;
-const UNDECIDED = 2;
+/** Answers of regex_begin; above them, the rest of the text decides. */
+const ACCEPT = 0;
+const DEAD = 1;
 /** So many bytes of a text are tried first: most texts differ from a pattern at once. */
 const PROBE_SIZE = 8;
 /** From here on encodeInto, which takes its time to begin, is faster than a loop. */
 const ENCODE_SIZE = 48;
+/** Whether four bytes can be stored as one word. */
+const LITTLE_ENDIAN = new Uint8Array(new Uint32Array([1]).buffer)[0] === 1;
 const FIRST_SUBJECT_SIZE = 4096;
-
-/** Why a pattern is refused, by the reason codes of core-wasm/assembly/regex/limits.ts. */
-const REASONS: readonly string[] = [
-  "",
-  "the pattern is longer than 4096 bytes",
-  "the pattern is not valid UTF-8",
-  "this parenthesis is not closed",
-  "this parenthesis closes nothing",
-  "this character class is not closed",
-  "the range of this character class ends before it begins",
-  "there is no character class of this name",
-  "a character outside ASCII can't be part of a character class: matching works on bytes",
-  "there is no such escape",
-  "the pattern ends with a backslash",
-  "\\x takes two hexadecimal digits, or some in braces",
-  "a code point above 0xFF can't be written as an escape: matching works on bytes",
-  "backreferences are not supported: matching would not be linear",
-  "Unicode classes (\\p) are not supported: matching works on bytes",
-  "\\G, \\K, \\X and \\Z are not supported",
-  "there is nothing to repeat",
-  "a repetition can't be repeated without a group",
-  "possessive repetition is not supported",
-  "the repetition's upper bound is below its lower bound",
-  "a repetition count may not exceed 1000",
-  "lookahead and lookbehind are not supported: matching would not be linear",
-  "atomic groups are not supported",
-  "conditional groups are not supported",
-  "recursion is not supported",
-  "there is no such group or flag syntax",
-  "a group name consists of ASCII letters, digits and _ and ends with >",
-  "this group name is already in use",
-  "groups are nested deeper than 250",
-  "the pattern is too large: written out, its repetitions take more than 4096 instructions",
-];
-
-/** Text of a reason code. */
-export function regexReason(code: number): string {
-  return REASONS[code] ?? `refused (${code})`;
-}
 
 /** Memory that all programs of an engine share, for one call at a time. */
 class SharedBuffers {
@@ -105,12 +72,14 @@ class SharedBuffers {
   readonly slots: number;
   readonly #encoder = new TextEncoder();
   #bytes: Uint8Array;
+  #words: Int32Array;
 
   constructor(
     readonly core: RegexExports,
     readonly memory: RegexMemory,
   ) {
     this.#bytes = new Uint8Array(core.memory.buffer);
+    this.#words = new Int32Array(core.memory.buffer);
     this.subjectSize = FIRST_SUBJECT_SIZE;
     this.subject = this.take(FIRST_SUBJECT_SIZE);
     this.scratch = 0;
@@ -119,7 +88,10 @@ class SharedBuffers {
 
   /** The instance's memory; a view of it ends whenever the memory grows. */
   bytes(): Uint8Array {
-    if (this.#bytes.length === 0) this.#bytes = new Uint8Array(this.core.memory.buffer);
+    if (this.#bytes.length === 0) {
+      this.#bytes = new Uint8Array(this.core.memory.buffer);
+      this.#words = new Int32Array(this.core.memory.buffer);
+    }
     return this.#bytes;
   }
 
@@ -139,26 +111,33 @@ class SharedBuffers {
     this.scratchSize = size;
   }
 
-  /** Makes room for a text of this length at `subject`. */
-  reserve(length: number): void {
-    if (length > this.subjectSize) this.#growSubject(length);
-  }
-
-  /** Copies the characters `from` to `to` of a byte string to their places at `subject`. */
-  write(text: string, from: number, to: number): void {
-    const bytes = this.bytes();
+  /** Copies the characters `from` to `to` of a byte string. Returns where the first of them is. */
+  write(text: string, from: number, to: number): number {
     if (to - from >= ENCODE_SIZE) {
-      if (this.#encode(text, bytes)) return;
-      from = 0;
-      to = text.length;
+      if (text.length > this.subjectSize) this.#growSubject(text.length);
+      if (this.#encode(text)) return this.subject + from;
     }
+    const bytes = this.bytes();
     const base = this.subject;
-    for (let i = from; i < to; i++) bytes[base + i] = text.charCodeAt(i);
+    let at = base;
+    let i = from;
+    if (LITTLE_ENDIAN) {
+      const words = this.#words;
+      for (; i + 4 <= to; i += 4, at += 4) {
+        words[at >> 2] =
+          text.charCodeAt(i) |
+          (text.charCodeAt(i + 1) << 8) |
+          (text.charCodeAt(i + 2) << 16) |
+          (text.charCodeAt(i + 3) << 24);
+      }
+    }
+    for (; i < to; i++, at++) bytes[at] = text.charCodeAt(i);
+    return base;
   }
 
   /** Copies all of a text. False, and bytes of no use, if it isn't pure ASCII. */
-  #encode(text: string, bytes: Uint8Array): boolean {
-    const target = bytes.subarray(this.subject, this.subject + text.length);
+  #encode(text: string): boolean {
+    const target = this.bytes().subarray(this.subject, this.subject + text.length);
     const { read, written } = this.#encoder.encodeInto(text, target);
     return read === text.length && written === text.length;
   }
@@ -231,8 +210,7 @@ export class RegexProgram {
   readonly #buffers: SharedBuffers;
   readonly #image: number;
   readonly #size: number;
-  /** Whether a part of a text can be enough: only a DFA knows. */
-  readonly #decides: boolean;
+  readonly #hasDfa: boolean;
   readonly #backwards: boolean;
 
   constructor(buffers: SharedBuffers, image: number, size: number) {
@@ -240,7 +218,7 @@ export class RegexProgram {
     this.#image = image;
     this.#size = size;
     this.groups = buffers.core.regex_groups(image, size);
-    this.#decides = buffers.core.regex_test_scratch_size(image, size) === 0;
+    this.#hasDfa = buffers.core.regex_test_scratch_size(image, size) === 0;
     this.#backwards = buffers.core.regex_reads_backwards(image, size) === 1;
     buffers.growScratch(buffers.core.regex_scratch_size(image, size));
   }
@@ -250,24 +228,22 @@ export class RegexProgram {
     return this.#buffers.bytes().slice(this.#image, this.#image + this.#size);
   }
 
-  /** Whether a byte string (one character per byte) holds a match. */
+  /** Whether a byte string (one character per byte, none above 0xFF) holds a match. */
   test(subject: string): boolean {
     const buffers = this.#buffers;
     const core = buffers.core;
     const length = subject.length;
-    let from = 0;
-    let to = length;
-    buffers.reserve(length);
-    if (this.#decides && length > PROBE_SIZE) {
-      const probe = this.#backwards ? length - PROBE_SIZE : 0;
-      buffers.write(subject, probe, probe + PROBE_SIZE);
-      const answer = core.regex_decide(this.#image, this.#size, buffers.subject + probe, PROBE_SIZE);
-      if (answer !== UNDECIDED) return this.#answer(answer);
-      if (this.#backwards) to = probe;
-      else from = PROBE_SIZE;
+    if (!this.#hasDfa || length <= PROBE_SIZE) {
+      const text = buffers.write(subject, 0, length);
+      return this.#answer(core.regex_test(this.#image, this.#size, text, length, buffers.scratch));
     }
-    buffers.write(subject, from, to);
-    return this.#answer(core.regex_test(this.#image, this.#size, buffers.subject, length, buffers.scratch));
+    const backwards = this.#backwards;
+    const rest = length - PROBE_SIZE;
+    const probe = buffers.write(subject, backwards ? rest : 0, backwards ? length : PROBE_SIZE);
+    const state = core.regex_begin(this.#image, this.#size, probe, PROBE_SIZE);
+    if (state <= DEAD && state >= ACCEPT) return state === ACCEPT;
+    const text = buffers.write(subject, backwards ? 0 : PROBE_SIZE, backwards ? rest : length);
+    return this.#answer(core.regex_finish(this.#image, this.#size, state, text, rest));
   }
 
   /**
@@ -276,10 +252,9 @@ export class RegexProgram {
    */
   captures(subject: string): (string | undefined)[] | undefined {
     const buffers = this.#buffers;
-    buffers.reserve(subject.length);
-    buffers.write(subject, 0, subject.length);
+    const text = buffers.write(subject, 0, subject.length);
     const { core, scratch, slots } = buffers;
-    const answer = core.regex_captures(this.#image, this.#size, buffers.subject, subject.length, scratch, slots);
+    const answer = core.regex_captures(this.#image, this.#size, text, subject.length, scratch, slots);
     if (!this.#answer(answer)) return undefined;
     const view = new DataView(core.memory.buffer, slots, SLOT_BYTES);
     const groups: (string | undefined)[] = [];

@@ -8,6 +8,7 @@ import { Random } from "./random.js";
 type Groups = (string | undefined)[] | undefined;
 
 const TEXTS = 50;
+const COMPARE_TIMEOUT = 180_000;
 /** Longest text that JavaScript gets with a repetition inside a repetition. */
 const NESTED_TEXT = 9;
 
@@ -71,48 +72,60 @@ function texts(random: Random, highBytes: boolean): string[] {
   return Array.from({ length: TEXTS }, () => writeText(random, highBytes));
 }
 
-test("3,000 patterns with a DFA agree with re2js and RegExp on 150,000 texts", () => {
-  const random = new Random(1);
-  let matches = 0;
-  for (let i = 0; i < 3000; i++) {
-    const highBytes = i % 3 === 0;
-    const writer = new PatternWriter(random, { context: false, highBytes });
-    matches += compare(writer.write(3), texts(random, highBytes));
-  }
-  // Otherwise the generator would prove nothing.
-  expect(matches).toBeGreaterThan(30_000);
-  expect(matches).toBeLessThan(120_000);
-});
+test(
+  "3,000 patterns with a DFA agree with re2js and RegExp on 150,000 texts",
+  () => {
+    const random = new Random(1);
+    let matches = 0;
+    for (let i = 0; i < 3000; i++) {
+      const highBytes = i % 3 === 0;
+      const writer = new PatternWriter(random, { context: false, highBytes });
+      matches += compare(writer.write(3), texts(random, highBytes));
+    }
+    // Otherwise the generator would prove nothing.
+    expect(matches).toBeGreaterThan(30_000);
+    expect(matches).toBeLessThan(120_000);
+  },
+  COMPARE_TIMEOUT,
+);
 
-test("800 patterns that look at the bytes around, always simulated, agree on 40,000 texts", () => {
-  const random = new Random(2);
-  let matches = 0;
-  for (let i = 0; i < 800; i++) {
-    const writer = new PatternWriter(random, { context: true, highBytes: false });
-    matches += compare(writer.write(3), texts(random, false));
-  }
-  expect(matches).toBeGreaterThan(8_000);
-});
+test(
+  "800 patterns that look at the bytes around, always simulated, agree on 40,000 texts",
+  () => {
+    const random = new Random(2);
+    let matches = 0;
+    for (let i = 0; i < 800; i++) {
+      const writer = new PatternWriter(random, { context: true, highBytes: false });
+      matches += compare(writer.write(3), texts(random, false));
+    }
+    expect(matches).toBeGreaterThan(8_000);
+  },
+  COMPARE_TIMEOUT,
+);
 
-test("300 patterns of more than 512 states, always simulated, agree on 15,000 texts", () => {
-  const random = new Random(3);
-  let matches = 0;
-  let simulated = 0;
-  for (let i = 0; i < 300; i++) {
-    const writer = new PatternWriter(random, { context: false, highBytes: false });
-    const inner = writer.write(1);
-    const count = 10 + random.below(3);
-    const wide = (pattern: string) => `([ab])[a-d]{${count}}(?:${pattern})?[ab]`;
-    const dialects = { ...inner, re2: wide(inner.re2), javascript: wide(inner.javascript), sameCaptures: false };
-    const probe = compiled(engine, dialects.re2, dialects);
-    if (!hasDfa(probe)) simulated++;
-    probe.release();
-    const subjects = Array.from({ length: TEXTS }, () => {
-      const letters = Array.from({ length: 10 + random.below(25) }, () => random.pick("abcdabx"));
-      return letters.join("");
-    });
-    matches += compare(dialects, subjects);
-  }
-  expect(simulated).toBeGreaterThan(250);
-  expect(matches).toBeGreaterThan(1_000);
-});
+test(
+  "300 patterns of more than 512 states, always simulated, agree on 15,000 texts",
+  () => {
+    const random = new Random(3);
+    let matches = 0;
+    let simulated = 0;
+    for (let i = 0; i < 300; i++) {
+      const writer = new PatternWriter(random, { context: false, highBytes: false });
+      const inner = writer.write(1);
+      const count = 10 + random.below(3);
+      const wide = (pattern: string) => `([ab])[a-d]{${count}}(?:${pattern})?[ab]`;
+      const dialects = { ...inner, re2: wide(inner.re2), javascript: wide(inner.javascript), sameCaptures: false };
+      const probe = compiled(engine, dialects.re2, dialects);
+      if (!hasDfa(probe)) simulated++;
+      probe.release();
+      const subjects = Array.from({ length: TEXTS }, () => {
+        const letters = Array.from({ length: 10 + random.below(25) }, () => random.pick("abcdabx"));
+        return letters.join("");
+      });
+      matches += compare(dialects, subjects);
+    }
+    expect(simulated).toBeGreaterThan(250);
+    expect(matches).toBeGreaterThan(1_000);
+  },
+  COMPARE_TIMEOUT,
+);

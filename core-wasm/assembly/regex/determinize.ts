@@ -17,7 +17,7 @@ import {
 } from "./dfa-work";
 import { ACCEPT, DEAD, FIRST_ROW, NEXT, OP, OP_ASSERT } from "./image";
 import { MAX_STATES, MAX_STEPS, MAX_TABLE_BYTES } from "./limits";
-import { takes } from "./sets";
+import { sameBytes, takes } from "./sets";
 import { CLASS_COUNT, INSTRUCTION_COUNT, instructionAt, SET_AREA, STATE_COUNT, STEPS, VISITED_COUNT } from "./work";
 
 /** Answer of `addState` and `determinize`: the DFA would be too large, or take too long to build. */
@@ -78,7 +78,7 @@ function addState(work: usize, place: u32): u32 {
     bucket = work + DFA_BUCKETS + 2 * (hash & (BUCKETS - 1));
     const known: u32 = load<u16>(bucket);
     if (!known) break;
-    if (!memory.compare(stateAt(work, known - 1) + STATE_SET, candidate + STATE_SET, size)) return known - 1;
+    if (sameBytes(stateAt(work, known - 1) + STATE_SET, candidate + STATE_SET, size)) return known - 1;
   }
   if (count === MAX_STATES || (count + 1) * (load<u32>(work, CLASS_COUNT) + 1) * 2 > MAX_TABLE_BYTES) return TOO_LARGE;
   const ending = acceptsAtEnd(work, candidate, place);

@@ -1,5 +1,4 @@
-/** Escapes that stand for one byte, and the classes \d \s \w, as in RE2. */
-import { SET_BYTES } from "./image";
+/** Escapes that stand for one byte, as in RE2. */
 import {
   BACKREFERENCE,
   CODE_POINT_TOO_LARGE,
@@ -9,7 +8,6 @@ import {
   ESCAPE_UNSUPPORTED,
   UNICODE_CLASS,
 } from "./limits";
-import { setAdd, setNegate, setUnite } from "./sets";
 import { peek, refuse, VALUE } from "./work";
 
 export function isDigit(c: i32): bool {
@@ -111,30 +109,4 @@ export function parseEscape(work: usize, open: usize): usize {
   }
   store<u32>(work, value, VALUE);
   return open + 2;
-}
-
-/** Adds \d, \s, \w or, with capital letters, what is not in them. False if the letter is none of these. */
-export function addPerlClass(set: usize, scratch: usize, letter: i32): bool {
-  memory.fill(scratch, 0, SET_BYTES);
-  switch (letter | 0x20) {
-    case 0x77: // w
-      setAdd(scratch, 0x41, 0x5a);
-      setAdd(scratch, 0x5f, 0x5f);
-      setAdd(scratch, 0x61, 0x7a);
-      setAdd(scratch, 0x30, 0x39);
-      break;
-    case 0x64: // d
-      setAdd(scratch, 0x30, 0x39);
-      break;
-    case 0x73: // s
-      setAdd(scratch, 9, 10);
-      setAdd(scratch, 12, 13);
-      setAdd(scratch, 32, 32);
-      break;
-    default:
-      return false;
-  }
-  if (!(letter & 0x20)) setNegate(scratch);
-  setUnite(set, scratch);
-  return true;
 }

@@ -2,12 +2,13 @@
  * Exports of the regex engine. Pointers and lengths are checked against the memory; an image must be one that
  * `regex_compile` made or `regex_validate` has accepted. All numbers are unsigned but the answers.
  */
+
+import { regexCaptures, regexScratchSize, regexTestScratchSize } from "./captures";
 import { regexCompile } from "./compile";
-import { regexDecide, regexReadsBackwards, regexTest } from "./dfa";
+import { isState, regexBegin, regexFinish, regexReadsBackwards, regexTest } from "./dfa";
 import { REGEX_WORK_SIZE } from "./dfa-work";
-import { HEADER_BYTES, IMAGE_SIZE, REGEX_MAX_SIZE, regexGroups } from "./image";
+import { FLAG_DFA, HEADER_BYTES, IMAGE_FLAGS, IMAGE_SIZE, REGEX_MAX_SIZE, regexGroups } from "./image";
 import { MAX_SLOTS, REGEX_POINTER } from "./limits";
-import { regexCaptures, regexScratchSize, regexTestScratchSize } from "./simulate";
 import { regexValidate } from "./validate";
 
 function outside(pointer: usize, length: u32): bool {
@@ -16,6 +17,10 @@ function outside(pointer: usize, length: u32): bool {
 
 function isImage(image: usize, length: u32): bool {
   return length >= <u32>HEADER_BYTES && !outside(image, length) && load<u32>(image, IMAGE_SIZE) === length;
+}
+
+function hasDfa(image: usize, length: u32): bool {
+  return isImage(image, length) && (load<u16>(image, IMAGE_FLAGS) & FLAG_DFA) !== 0;
 }
 
 /** As `regexCompile`: the size of the image, REGEX_REFUSED (-1) or REGEX_NO_ROOM (-2); REGEX_POINTER (-3). */
@@ -69,15 +74,22 @@ export function regex_test_scratch_size(image: usize, length: u32): i32 {
 }
 
 /**
- * What the first bytes of a text say, or the last ones where `regex_reads_backwards`: 1 or 0 if the rest of the text
- * changes nothing, else 2; or REGEX_POINTER. Saves copying the rest.
+ * Begins a test with the first bytes of a text, or the last ones where `regex_reads_backwards`, so that the rest need not
+ * be copied where these decide. 0: there is a match; 1: there is none; above: the state for `regex_finish`; REGEX_POINTER,
+ * also for an image that is always simulated (`regex_test_scratch_size` above 0).
  */
-export function regex_decide(image: usize, imageLength: u32, part: usize, length: u32): i32 {
-  if (!isImage(image, imageLength) || outside(part, length)) return REGEX_POINTER;
-  return regexDecide(image, part, length);
+export function regex_begin(image: usize, imageLength: u32, part: usize, length: u32): i32 {
+  if (!hasDfa(image, imageLength) || outside(part, length)) return REGEX_POINTER;
+  return regexBegin(image, part, length);
 }
 
-/** 1 if `regex_decide` takes the last bytes of a text, 0 if the first; or REGEX_POINTER. */
+/** Ends a test with the rest of the text: 1 if there is a match, 0 if not; REGEX_POINTER. */
+export function regex_finish(image: usize, imageLength: u32, state: u32, rest: usize, length: u32): i32 {
+  if (!hasDfa(image, imageLength) || outside(rest, length) || !isState(image, state)) return REGEX_POINTER;
+  return regexFinish(image, state, rest, length) ? 1 : 0;
+}
+
+/** 1 if `regex_begin` takes the last bytes of a text, 0 if the first; or REGEX_POINTER. */
 export function regex_reads_backwards(image: usize, length: u32): i32 {
   return isImage(image, length) ? (regexReadsBackwards(image) ? 1 : 0) : REGEX_POINTER;
 }

@@ -14,6 +14,7 @@ import {
   PAREN_UNCLOSED,
   RECURSION,
 } from "./limits";
+import { sameBytes } from "./sets";
 import { NO_CAPTURE, newGroup } from "./tree";
 import {
   DEPTH,
@@ -67,11 +68,11 @@ function parseName(work: usize, open: usize, name: usize): usize {
   while (isWordByte(peek(work, at))) at++;
   if (at === name || peek(work, at) !== 0x3e) return refuse(work, at, GROUP_NAME);
   const pattern: usize = load<u32>(work, PATTERN);
-  const length = at - name;
+  const length = <u32>(at - name);
   const count = load<u32>(work, NAME_COUNT);
   let entry = work + NAME_AREA;
   for (const end = entry + (count << 2); entry < end; entry += 4) {
-    if (load<u16>(entry, 2) === length && memory.compare(pattern + load<u16>(entry), name, length) === 0) {
+    if (load<u16>(entry, 2) === length && sameBytes(pattern + load<u16>(entry), name, length)) {
       return refuse(work, name, GROUP_NAME_TWICE);
     }
   }

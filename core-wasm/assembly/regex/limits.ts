@@ -29,7 +29,7 @@ export const MAX_SETS: u32 = MAX_PATTERN / 4 + 32;
 /** Groups 0 to 9 are tracked, two slots each. */
 export const MAX_SLOTS: u32 = 20;
 
-/** Why a pattern is refused. The binding has the messages. */
+/** Why a pattern is refused. The messages stand in core-wasm/binding/regex-reasons.ts, in this order. */
 export const PATTERN_TOO_LONG: u32 = 1;
 export const NOT_UTF8: u32 = 2;
 export const PAREN_UNCLOSED: u32 = 3;

@@ -6,7 +6,7 @@
  */
 
 import { parseClass } from "./class";
-import { addPerlClass, parseEscape } from "./escape";
+import { parseEscape } from "./escape";
 import { innermost, parseGroup } from "./group";
 import { BEGIN_LINE, BEGIN_TEXT, END_LINE, END_TEXT, NO_WORD_EDGE, WORD_EDGE } from "./image";
 import {
@@ -17,6 +17,7 @@ import {
   PROGRAM_TOO_LARGE,
   REPEAT_NOTHING,
 } from "./limits";
+import { addPerlClass } from "./named-classes";
 import { quantify, readQuantifier } from "./quantifier";
 import { setAdd } from "./sets";
 import {
@@ -43,7 +44,6 @@ import {
   FLAGS,
   ITEM,
   MULTI_LINE,
-  NAMED_SET,
   NEEDS_CONTEXT,
   OPEN_AT,
   OPEN_FLAGS,
@@ -104,7 +104,7 @@ function addEscape(work: usize, at: usize): usize {
     case 0x43: // C
       return addItem(work, newRange(work, 0, 255), at + 2);
   }
-  if (letter >= 0 && addPerlClass(clearScratchSet(work), work + NAMED_SET, letter)) {
+  if (letter >= 0 && addPerlClass(work, clearScratchSet(work), letter)) {
     return addItem(work, newSetFromScratch(work), at + 2);
   }
   at = parseEscape(work, at);
@@ -182,6 +182,7 @@ function parseNext(work: usize, at: usize): usize {
       return addAssertion(work, lines ? END_LINE : END_TEXT, at + 1);
     case 0x5c: // \
       return peek(work, at + 1) === 0x51 ? addQuoted(work, at + 2) : addEscape(work, at);
+    // A quantifier of an item has been read with it. Behind flags it is refused, as in Perl; RE2 reaches back over them.
     case 0x2a: // *
     case 0x2b: // +
     case 0x3f: // ?

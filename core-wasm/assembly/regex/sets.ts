@@ -32,12 +32,18 @@ export function setUnite(set: usize, other: usize): void {
   for (let i: usize = 0; i < SET_BYTES; i += 8) store<u64>(set + i, load<u64>(set + i) | load<u64>(other + i));
 }
 
+/** Whether two regions hold the same. */
+export function sameBytes(a: usize, b: usize, length: u32): bool {
+  for (const end = a + length; a < end; a++, b++) if (load<u8>(a) !== load<u8>(b)) return false;
+  return true;
+}
+
 /** Index of the set among those of the pattern; it is added if it is new. */
 export function internSet(work: usize, set: usize): u32 {
   const count = load<u32>(work, SET_COUNT);
   let at = work + SET_AREA;
   for (let i: u32 = 0; i < count; i++, at += SET_BYTES) {
-    if (memory.compare(at, set, SET_BYTES) === 0) return i;
+    if (sameBytes(at, set, SET_BYTES)) return i;
   }
   memory.copy(at, set, SET_BYTES);
   store<u32>(work, count + 1, SET_COUNT);

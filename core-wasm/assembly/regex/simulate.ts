@@ -5,14 +5,12 @@
 import {
   BEGIN_TEXT,
   FLAG_ANCHORED,
-  FLAG_DFA,
   IMAGE_FLAGS,
   IMAGE_INSTRUCTIONS,
   IMAGE_SETS,
   IMAGE_START,
   INSTRUCTION_BYTES,
   imageSets,
-  imageSlots,
   LOW,
   NEXT,
   OP,
@@ -22,7 +20,6 @@ import {
   OP_SET,
   SET_BYTES,
 } from "./image";
-import { MAX_SLOTS } from "./limits";
 import { takes } from "./sets";
 import {
   CAPACITY,
@@ -36,29 +33,8 @@ import {
   PROGRAM,
   SLOTS,
   SUBJECT,
-  simulationSize,
   threadSlots,
 } from "./threads";
-
-export const UNSET: u32 = 0xffffffff;
-
-/** Slots of all threads together that one run may keep; a program with more is run again for the others. */
-const MAX_THREAD_SLOTS: u32 = 40960;
-
-/** Slots that one run tracks. */
-function slotsPerRun(image: usize): u32 {
-  return min(imageSlots(image), MAX_THREAD_SLOTS / load<u16>(image, IMAGE_INSTRUCTIONS));
-}
-
-/** Bytes of scratch that `regexTest` needs for a valid image; 0 if it has a DFA. */
-export function regexTestScratchSize(image: usize): u32 {
-  return load<u16>(image, IMAGE_FLAGS) & FLAG_DFA ? 0 : simulationSize(image, 0);
-}
-
-/** Bytes of scratch that both `regexTest` and `regexCaptures` need for a valid image; at most about 400 KiB. */
-export function regexScratchSize(image: usize): u32 {
-  return simulationSize(image, slotsPerRun(image));
-}
 
 /**
  * Looks for the preferred match and stores `count` of its slots, from number `first` on, at `slots`. With no slots it
@@ -122,20 +98,4 @@ export function simulate(
     others = swap;
   }
   return matched;
-}
-
-/**
- * As `regexTest`, and stores where the groups of the preferred match lie, as RE2 and Perl prefer it: 20 u32 at `slots`,
- * begin and end of groups 0 to 9, UNSET where a group took no part. They are stored only if there is a match.
- * `scratch` needs `regexScratchSize` bytes.
- */
-export function regexCaptures(image: usize, subject: usize, length: u32, scratch: usize, slots: usize): bool {
-  const total = imageSlots(image);
-  const step = slotsPerRun(image);
-  for (let first: u32 = 0; first < total; first += step) {
-    const at = slots + 4 * first;
-    if (!simulate(image, subject, length, scratch, first, min(step, total - first), at)) return false;
-  }
-  memory.fill(slots + 4 * total, 0xff, 4 * (MAX_SLOTS - total));
-  return true;
 }

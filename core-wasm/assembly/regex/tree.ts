@@ -1,7 +1,8 @@
 /**
- * The parse tree. A group holds its alternatives, as a chain from the last to the first; an alternative holds its
- * items, as a chain both ways: programs are written from their end, and one may read the text backwards. Every item carries its own repetition. Items that expand to no instruction are
- * left out, so that walking the tree takes no longer than writing the program.
+ * The parse tree. A group holds its alternatives, as a chain from the last to the first; an alternative holds its items,
+ * as a chain both ways: a program is written from its end, and it may be one that reads the text backwards. Every item
+ * carries its own repetition. Items that expand to no instruction are left out, so that walking the tree takes no longer
+ * than writing the program.
  *
  * At most two nodes a pattern byte: a group and its alternative, or a character of two bytes with a group around it.
  */
@@ -16,13 +17,13 @@ export const NODE_LOW: usize = 1; // u8: RANGE: lowest byte; ASSERT: kind
 export const NODE_HIGH: usize = 2; // u8: RANGE: highest byte
 export const TRAITS: usize = 3; // u8, below
 export const PREVIOUS: usize = 4; // u32: the item or alternative before this one, 0 if it is the first
-export const FOLLOWING: usize = 24; // u32: the item after this one, 0 if it is the last
 export const LAST: usize = 8; // u32: GROUP: last alternative; ALTERNATIVE: last item, 0 if it is empty
-export const FIRST: usize = 28; // u32: ALTERNATIVE: first item, 0 if it is empty
 export const INDEX: usize = 12; // u32: SET: the set; GROUP: its number, NO_CAPTURE if it has none
 export const NODE_MIN: usize = 16; // u16
 export const NODE_MAX: usize = 18; // u16, UNBOUNDED
 export const NODE_COST: usize = 20; // u32: instructions, without and later with the repetition
+export const FOLLOWING: usize = 24; // u32: the item after this one, 0 if it is the last
+export const FIRST: usize = 28; // u32: ALTERNATIVE: first item, 0 if it is empty
 export const NODE_BYTES: u32 = 32;
 
 export const TREE_BYTES: usize = NODE_BYTES * (2 * MAX_PATTERN + 2);
