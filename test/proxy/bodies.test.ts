@@ -109,6 +109,23 @@ describe("bodies", () => {
     expect(log[0]).toMatchObject({ status: 499, aborted: true, attempts: 1 });
   });
 
+  it("begins a pipelined request when the one before has its answer, and none when the client goes away", async () => {
+    const pending: (() => void)[] = [];
+    const { http, proxy, log } = await serve((_, response) => pending.push(() => response.end("ok")));
+    const client = await RawClient.plain(http);
+    client.write(`GET / HTTP/1.1\r\nHost: ${HOST}\r\n\r\n`.repeat(20));
+    for (let i = 1; i <= 3; i++) {
+      await eventually(() => pending.length === i);
+      expect(proxy.counts().exchanges).toBe(1);
+      pending[i - 1]();
+    }
+    await eventually(() => pending.length === 4);
+    client.destroy();
+    await eventually(() => proxy.counts().exchanges === 0);
+    expect(log.map((line) => line.status)).toEqual([200, 200, 200, 499]);
+    expect(pending).toHaveLength(4);
+  });
+
   it("breaks the peer's request off when the client goes away during its body", async () => {
     let error: Error | undefined;
     const { http, proxy } = await serve((incoming) => {
@@ -149,6 +166,29 @@ describe("bodies", () => {
       await eventually(() => log.length === 2);
       expect(log[0]).toMatchObject({ aborted: true });
     }
+  });
+
+  it("never makes a body that lasts until the connection ends look whole when the peer resets it", async () => {
+    const peer = closing(
+      await tcpPeer((socket) => {
+        socket.once("data", () => {
+          socket.write("HTTP/1.1 200 OK\r\n\r\nabc");
+          setTimeout(() => socket.resetAndDestroy(), 30);
+        });
+      }),
+    );
+    const { http } = await startProxy([upstreamStep("web", [peer.port]), proxyHost(HOST, "web")]);
+    await expect(ask(http)).rejects.toThrow();
+  });
+
+  it("passes a body that lasts until the connection ends", async () => {
+    const peer = closing(
+      await tcpPeer((socket) => {
+        socket.once("data", () => socket.end("HTTP/1.1 200 OK\r\n\r\nabc"));
+      }),
+    );
+    const { http } = await startProxy([upstreamStep("web", [peer.port]), proxyHost(HOST, "web")]);
+    expect(await ask(http)).toMatchObject({ status: 200, body: "abc" });
   });
 
   it("resets an HTTP/1.0 client, for whom the end of the connection would be the end of the body", async () => {
@@ -225,6 +265,38 @@ describe("bodies", () => {
     expect((await ask(none.http, { method: "POST", body: "x".repeat(11) })).status).toBe(200);
     const fallback = await serve(echo, {}, { limits: { maxBodySize: 10 } });
     expect((await ask(fallback.http, { method: "POST", body: "x".repeat(11) })).status).toBe(413);
+  });
+
+  it("lets a client that sends its whole refused body first have the answer", async () => {
+    const { http } = await serve(echo, { clientMaxBodySize: 10 });
+    const client = await RawClient.plain(http);
+    client.socket.pause();
+    client.write(`POST / HTTP/1.1\r\nHost: ${HOST}\r\nContent-Length: ${8 * MIB}\r\n\r\n`);
+    for (let sent = 0; sent < 8 * MIB; sent += MIB) {
+      await new Promise((resolve) => client.socket.write(Buffer.alloc(MIB), resolve));
+    }
+    client.socket.resume();
+    expect(statuses(await client.end())).toEqual([413]);
+    expect(client.error).toBeUndefined();
+  });
+
+  it("gives a client up that takes nothing of its answer for the send time-out", async () => {
+    let gone = false;
+    const { http, proxy } = await serve(
+      (_, response) => {
+        response.on("close", () => {
+          gone = true;
+        });
+        response.end(Buffer.alloc(HUGE));
+      },
+      {},
+      { limits: { sendTimeout: 200 } },
+    );
+    const client = await RawClient.plain(http);
+    client.socket.pause();
+    client.write(`GET / HTTP/1.1\r\nHost: ${HOST}\r\n\r\n`);
+    await eventually(() => gone && proxy.counts().exchanges === 0);
+    client.destroy();
   });
 
   it("lets a client that sends a large refused body have the answer", async () => {

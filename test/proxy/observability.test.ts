@@ -1,6 +1,9 @@
+import { mkdtempSync, openSync, readFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { Writable } from "node:stream";
 import { describe, expect, it } from "vitest";
-import { BufferedLineSink } from "../../controller/observability/line-sink.js";
+import { BufferedLineSink, descriptorSink } from "../../controller/observability/line-sink.js";
 import { createLogger, type LogLevel } from "../../controller/observability/logger.js";
 
 /** A stream whose writes end only when the test lets them. */
@@ -89,6 +92,17 @@ describe("the line sink", () => {
     const sink = new BufferedLineSink(stream);
     sink.write("last");
     await sink.close(20);
+  });
+});
+
+describe("the descriptor sink", () => {
+  it("writes to an open file", async () => {
+    const path = join(mkdtempSync(join(tmpdir(), "line-sink-")), "log");
+    const sink = descriptorSink(openSync(path, "w"));
+    sink.write("one");
+    sink.write("two");
+    await sink.close();
+    expect(readFileSync(path, "utf8")).toBe("one\ntwo\n");
   });
 });
 

@@ -196,11 +196,19 @@ describe("refusals", () => {
     client.destroy();
   });
 
-  it("answers a whole request before nonsense on the same connection, then closes", async () => {
+  it("answers a whole request before nonsense on the same connection, then refuses that", async () => {
     const { http, targets } = await serve();
     const client = await RawClient.plain(http);
     client.write(`${GET}\r\nnonsense\r\n\r\n${HIDDEN}`);
-    expect(statuses(await client.end())).toEqual([200]);
+    expect(statuses(await client.end())).toEqual([200, 400]);
+    expect(targets).toEqual(["/"]);
+  });
+
+  it("does not begin a request whose body turns out bad while it waits for its turn", async () => {
+    const { http, targets } = await serve();
+    const client = await RawClient.plain(http);
+    client.write(`${GET}\r\n${POST.replace("/ ", "/bad ")}Transfer-Encoding: chunked\r\n\r\n3\r\nabc\r\nnonsense\r\n`);
+    expect(statuses(await client.end())).toEqual([200, 400]);
     expect(targets).toEqual(["/"]);
   });
 
