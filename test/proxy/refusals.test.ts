@@ -145,6 +145,33 @@ describe("refusals", () => {
     await eventually(() => broken);
   });
 
+  it.each([
+    ["a head that is too large", `${GET}X-A: ${"a".repeat(64 * 1024)}`, 431],
+    ["nonsense", "nonsense\r\n\r\n", 400],
+    ["CONNECT", `CONNECT ${HOST}:443 HTTP/1.1\r\nHost: ${HOST}\r\n\r\n`, 405],
+  ])("lets a client that goes on sending after %s have the answer", async (_title, request, status) => {
+    const { http } = await serve();
+    const client = await RawClient.plain(http);
+    client.socket.pause();
+    client.write(request);
+    for (let i = 0; i < 20; i++) {
+      await new Promise((resolve) => client.socket.write(Buffer.alloc(64 * 1024, "a"), resolve));
+      await new Promise((resolve) => setTimeout(resolve, 2));
+    }
+    client.socket.resume();
+    expect(statuses(await client.end())).toEqual([status]);
+    expect(client.error).toBeUndefined();
+  });
+
+  it("gives up on a client that never stops sending after a refusal", async () => {
+    const { http, proxy } = await serve({ limits: { lingerTimeout: 100 } });
+    const client = await RawClient.plain(http, { allowHalfOpen: true });
+    client.write("nonsense\r\n\r\n");
+    const timer = setInterval(() => client.write("more"), 10);
+    await eventually(() => client.closed && proxy.counts().connections === 0);
+    clearInterval(timer);
+  });
+
   it("shows nothing from the request on its error pages", async () => {
     const { http } = await serve();
     const client = await RawClient.plain(http);

@@ -43,7 +43,7 @@ export class Listener {
       this.released(request.socket, () => this.upgrade(request, head));
     });
     server.on("connect", (request: IncomingMessage) => {
-      this.released(request.socket, () => endWith(request.socket, 405));
+      this.released(request.socket, () => endWith(request.socket, 405, limits.lingerTimeout));
     });
     server.on("clientError", (error: Error, socket: Duplex) => this.clientError(error, socket));
     server.on("tlsClientError", (error: Error) => {
@@ -160,7 +160,9 @@ export class Listener {
   /** The parser gave up on a connection: what came before gets its answer, then there is one for this, and the end. */
   private clientError(error: Error, duplex: Duplex): void {
     const socket = duplex as Socket;
-    const { connections } = this.shared;
+    const { connections, settings } = this.shared;
+    // Answered already; Node reports every further piece of nonsense.
+    if (socket.writableEnded) return;
     const status = statusOfParserError(errorCode(error));
     if (status === undefined || !socket.writable) {
       socket.destroy();
@@ -169,7 +171,7 @@ export class Listener {
     const active = connections.active(socket);
     connections.dropIncomplete(socket);
     if (active?.awaitsBody === true) active.inputFailed(status);
-    else connections.inTurn(socket, undefined, () => endWith(socket, status));
+    else connections.inTurn(socket, undefined, () => endWith(socket, status, settings.limits.lingerTimeout));
   }
 }
 
@@ -190,9 +192,17 @@ function serverOptions(shared: ProxyShared) {
   };
 }
 
-function endWith(socket: Duplex, status: number): void {
-  socket.on("error", () => socket.destroy());
-  socket.end(rawAnswer(status), "latin1", () => socket.destroy());
+/**
+ * Answers and ends a connection that no exchange is in charge of. What the client still sends is thrown away for
+ * `linger` milliseconds: closing on it would reset the connection, and the answer could be lost.
+ */
+function endWith(socket: Socket, status: number, linger: number): void {
+  socket.off("error", destroyOnError).on("error", destroyOnError);
+  socket.end(rawAnswer(status), "latin1");
+  const timer = setTimeout(() => socket.destroy(), linger);
+  socket.on("close", () => clearTimeout(timer));
+  socket.on("end", () => socket.destroy());
+  socket.resume();
 }
 
 function headWithoutUpgrade(request: IncomingMessage): string {
