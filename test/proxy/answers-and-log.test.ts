@@ -1,10 +1,10 @@
 import { describe, expect, it } from "vitest";
+import { makeRoutingTable } from "../support/core.js";
 import { cleanUpAfterEach, closing, eventually, startProxy } from "../support/harness.js";
 import { ask, keepAliveAgent } from "../support/http-client.js";
 import { closedPort, httpPeer } from "../support/peers.js";
 import { actionHost, proxyHost, upstreamStep } from "../support/plans.js";
 import { RawClient } from "../support/raw-client.js";
-import { makeRoutingTable } from "../support/routing-table.js";
 
 cleanUpAfterEach();
 

@@ -4,12 +4,12 @@ import { runInNewContext } from "node:vm";
 import { describe, expect, it } from "vitest";
 import { silentLogger } from "../../controller/observability/logger.js";
 import { EmbeddedProxy } from "../../controller/proxies/embedded/embedded-proxy.js";
+import { makeRoutingTable } from "../support/core.js";
 import { cleanUpAfterEach, closing, eventually, startProxy } from "../support/harness.js";
 import { ask } from "../support/http-client.js";
 import { httpPeer } from "../support/peers.js";
 import { actionHost, proxyHost, upstreamStep } from "../support/plans.js";
 import { RawClient, statuses } from "../support/raw-client.js";
-import { makeRoutingTable } from "../support/routing-table.js";
 
 cleanUpAfterEach();
 

@@ -1,12 +1,12 @@
 import { describe, expect, it } from "vitest";
 import { CoreError } from "../../core-wasm/binding/errors.js";
 import { makeCertificate } from "../support/certificates.js";
+import { makeRoutingTable } from "../support/core.js";
 import { cleanUpAfterEach, closing, eventually, startProxy } from "../support/harness.js";
 import { ask, keepAliveAgent } from "../support/http-client.js";
 import { echo, httpPeer } from "../support/peers.js";
 import { actionHost, certificateStep, fullPlan, keyOf, planOf, proxyHost, upstreamStep } from "../support/plans.js";
 import { servedCertificate } from "../support/raw-client.js";
-import { makeRoutingTable } from "../support/routing-table.js";
 
 cleanUpAfterEach();
 

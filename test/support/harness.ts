@@ -4,8 +4,8 @@ import { silentLogger } from "../../controller/observability/logger.js";
 import { EmbeddedProxy } from "../../controller/proxies/embedded/embedded-proxy.js";
 import type { EmbeddedProxyOptions } from "../../controller/proxies/embedded/options.js";
 import type { PlanStep } from "../../controller/reconcile/plan.js";
+import { makeRoutingTable } from "./core.js";
 import { planOf } from "./plans.js";
-import { makeRoutingTable } from "./routing-table.js";
 
 type Cleanup = () => unknown;
 

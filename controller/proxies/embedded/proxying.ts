@@ -25,7 +25,7 @@ const MAX_STALE = 2;
 export class Proxying implements Dispatcher.DispatchHandler {
   private readonly body: RequestBody | undefined;
   private readonly headers: string[];
-  private readonly failedPeers: number[] = [];
+  private readonly failedPeers: Peer[] = [];
   private readonly started = performance.now();
   private peer: Peer;
   private attempt: AttemptRecord;
@@ -244,7 +244,7 @@ export class Proxying implements Dispatcher.DispatchHandler {
     const { attempts, shared } = this.exchange;
     const state = { attempts: attempts.length, elapsed: performance.now() - this.started };
     if (!this.mayRepeat() || !anotherPeerAllowed(this.upstream.transport, reason, state)) return undefined;
-    this.failedPeers.push(this.peer.index);
+    this.failedPeers.push(this.peer);
     return shared.settings.table.nextPeer(this.decision.upstreamKey, this.failedPeers);
   }
 

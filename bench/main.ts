@@ -1,0 +1,32 @@
+/** `npm run bench -- <table>... [--json FILE]`: measures tables and prints them. */
+import { parseArgs } from "node:util";
+import { regexTable } from "./regex/table.js";
+import { type Row, renderTable, writeJson } from "./report.js";
+import { ringTable } from "./ring/table.js";
+import { routeTable } from "./route/table.js";
+
+const TABLES: Record<string, { title: string; run: () => Promise<Row[]> }> = {
+  route: { title: "route: finding the route of a request (ratio: times the core's time)", run: routeTable },
+  regex: { title: "regex: the core's engine against RegExp (ratio: times RegExp's time)", run: regexTable },
+  ring: { title: "ring: consistent hashing with 1,000 peers (ratio: times the core's time)", run: ringTable },
+};
+
+async function main(): Promise<void> {
+  const { values, positionals } = parseArgs({ allowPositionals: true, options: { json: { type: "string" } } });
+  const unknown = positionals.filter((name) => !(name in TABLES));
+  if (!positionals.length || unknown.length) {
+    console.error(`usage: npm run bench -- <${Object.keys(TABLES).join(" | ")}>... [--json FILE]`);
+    process.exitCode = 2;
+    return;
+  }
+  const all: Row[] = [];
+  for (const name of positionals) {
+    const { title, run } = TABLES[name];
+    const rows = await run();
+    console.log(renderTable(title, rows));
+    all.push(...rows);
+  }
+  if (values.json) writeJson(values.json, all);
+}
+
+await main();

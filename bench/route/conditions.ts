@@ -1,0 +1,85 @@
+/** What conditions cost: a route with one on a header and one on a cookie, against the same route without. */
+import type { HostRules, Match } from "../../core-wasm/binding/source.js";
+import { FreshStrings } from "../fresh-strings.js";
+import { measure } from "../measure.js";
+import type { Row } from "../report.js";
+import { type CoreRoutes, openCoreRoutes } from "./core-adapter.js";
+
+const TABLE = "route";
+const REQUESTS = 10_000;
+const HOST = "tenant-00001.shop.example.com";
+const PATH = "/api-1/orders";
+const PLAIN = 1;
+const CHOSEN = 2;
+
+/** One host, one route; with conditions, a match that holds for the requests below leads elsewhere. */
+function rules(conditions: boolean): HostRules {
+  const match: Match = {
+    conditions: [
+      { source: { kind: "header", name: "x-version" }, test: { kind: "equals", value: "canary" }, negated: false },
+      { source: { kind: "cookie", name: "user" }, test: { kind: "equals", value: "tester" }, negated: false },
+    ],
+    outcome: { kind: "proxy", upstream: String(CHOSEN) },
+  };
+  return {
+    pattern: { kind: "exact", host: HOST },
+    guards: [],
+    routes: [
+      {
+        path: { kind: "segments", path: PATH },
+        label: PATH,
+        resource: "VirtualServer/bench/conditions",
+        matches: conditions ? [match] : [],
+        outcome: { kind: "proxy", upstream: String(PLAIN) },
+      },
+    ],
+  };
+}
+
+async function open(conditions: boolean): Promise<CoreRoutes | undefined> {
+  const core = await openCoreRoutes();
+  core?.setHost(rules(conditions));
+  return core;
+}
+
+export async function conditionRows(): Promise<Row[]> {
+  const without = await open(false);
+  const withTwo = await open(true);
+  if (!without || !withTwo) return [];
+  const repeat = (text: string) => new FreshStrings(Array.from({ length: REQUESTS }, () => text));
+  const [hosts, targets, versions, cookies] = [HOST, `${PATH}/1234`, "canary", "theme=dark; user=tester; lang=en"].map(
+    repeat,
+  );
+  const headers = Array.from({ length: REQUESTS }, () => new Map<string, string>());
+  const pass = (core: CoreRoutes) => () => {
+    let sum = 0;
+    for (let i = 0; i < REQUESTS; i++) {
+      sum += core.findWithHeaders(hosts.strings[i], targets.strings[i], headers[i]);
+    }
+    return sum;
+  };
+  const prepare = () => {
+    for (const fresh of [hosts, targets, versions, cookies]) fresh.renew();
+    for (const [i, one] of headers.entries())
+      one.set("x-version", versions.strings[i]).set("cookie", cookies.strings[i]);
+  };
+  prepare();
+  for (const [core, expected] of [
+    [without, PLAIN],
+    [withTwo, CHOSEN],
+  ] as const) {
+    if (pass(core)() !== expected * REQUESTS) throw new Error("a condition was decided wrongly");
+  }
+  const names = ["a route without conditions", "a route with a header and a cookie condition"];
+  const times = measure([
+    { name: names[0], operations: REQUESTS, prepare, pass: pass(without) },
+    { name: names[1], operations: REQUESTS, prepare, pass: pass(withTwo) },
+  ]);
+  without.close();
+  withTwo.close();
+  const [plain, conditional] = names.map((name) => times.get(name) ?? Number.NaN);
+  return [
+    { table: TABLE, name: names[0], ns: plain, ratio: 1 },
+    { table: TABLE, name: names[1], ns: conditional, ratio: conditional / plain, goal: { of: "ratio", atMost: 2.5 } },
+  ];
+}

@@ -1,0 +1,203 @@
+/** Compiles a source, and what is left of an older image, into the image of a peer set. */
+import { E_CORRUPT, E_LIMIT, E_MEMORY } from "../status";
+import { formatAddress, writeDecimal } from "./address";
+import { checksum64 } from "./checksum";
+import {
+  bucketBits,
+  compareAddresses,
+  I_BITS,
+  I_CHECKSUM,
+  I_DISPLAY,
+  I_DISPLAY_LENGTH,
+  I_IDS,
+  I_IDS_LENGTH,
+  I_KEY,
+  I_KEY_LENGTH,
+  I_METHOD,
+  I_OWNERS,
+  I_PEER_COUNT,
+  I_POINT_COUNT,
+  I_SIZE,
+  I_TEMPLATE,
+  I_TEMPLATE_LENGTH,
+  I_VERSION,
+  IMAGE_HEADER,
+  IMAGE_MAGIC,
+  IMAGE_VERSION,
+  layOut,
+  MAX_PEERS,
+  MAX_POINTS,
+  METHOD_ROUND_ROBIN,
+  NONE,
+  P_ADDRESS,
+  P_ADDRESS_LENGTH,
+  P_FAMILY,
+  P_ID,
+  P_ID_LENGTH,
+  P_PORT,
+  P_SLOT,
+  P_WEIGHT,
+  PEER_SIZE,
+  POINTS_PER_WEIGHT,
+  peerAt,
+} from "./peer-set-layout";
+import { freshPointBound, peerSetImageBound, peerSetWorkSize, peersOf } from "./peer-set-sizes";
+import {
+  readPeers,
+  sourceDisplayLength,
+  sourceIsChanges,
+  sourceKeyLength,
+  sourceMethod,
+  sourcePeerCount,
+  sourceTemplateLength,
+  sourceTexts,
+} from "./peer-set-source";
+import { HISTOGRAM_BYTES } from "./radix-sort";
+import { mergePoints } from "./ring-merge";
+import { freshPoints, LEAP_BYTES } from "./ring-points";
+
+/** True if the points of `old` are those of the ring that `source` asks for. */
+function sameRing(source: usize, old: usize): bool {
+  return old != 0 && sourceMethod(source) != METHOD_ROUND_ROBIN && load<u8>(old, I_METHOD) == sourceMethod(source);
+}
+
+/**
+ * Writes the peers of the new image, in order, from the `count` records that `order` lists and the peers of `old`.
+ * Fills `remap` (u32[peers of old]) with the new index of each old peer whose points stay, else NONE, and `fresh` with
+ * the indices of peers whose points are to be made. Counts go into the header of `out`; returns the number of fresh ones.
+ */
+function placePeers(
+  source: usize,
+  old: usize,
+  records: usize,
+  order: usize,
+  count: u32,
+  remap: usize,
+  fresh: usize,
+  out: usize,
+): u32 {
+  let stay = sourceIsChanges(source);
+  let reuse = sameRing(source, old);
+  let oldCount = peersOf(old);
+  let i: u32 = 0;
+  let j: u32 = 0;
+  let placed: u32 = 0;
+  let made: u32 = 0;
+  let weights: u32 = 0;
+  while (i < count || j < oldCount) {
+    let next = i < count ? records + load<u32>(order + ((<usize>i) << 2)) * PEER_SIZE : 0;
+    let before = j < oldCount ? peerAt(old, j) : 0;
+    let side = !next ? 1 : !before ? -1 : compareAddresses(next, before);
+    let from = side <= 0 ? next : before;
+    let weight: u32 = load<u16>(from, P_WEIGHT);
+    let present = side <= 0 ? weight > 0 : stay;
+    let kept = present && reuse && side >= 0 && load<u16>(before, P_WEIGHT) == weight;
+    if (side >= 0) {
+      store<u32>(remap + ((<usize>j) << 2), kept ? placed : NONE);
+      j++;
+    }
+    if (side <= 0) i++;
+    if (!present) continue;
+    if (!kept) {
+      store<u32>(fresh + ((<usize>made) << 2), placed);
+      made++;
+    }
+    memory.copy(peerAt(out, placed), from, PEER_SIZE);
+    placed++;
+    weights += weight;
+  }
+  store<u32>(out, placed, I_PEER_COUNT);
+  store<u32>(out, sourceMethod(source) == METHOD_ROUND_ROBIN ? 0 : weights * POINTS_PER_WEIGHT, I_POINT_COUNT);
+  return made;
+}
+
+/** Writes `ip:port` of every peer at `ids` (an offset that `layOut` gave); returns the length of all. */
+function writeIds(image: usize, ids: u32): u32 {
+  let out = image + ids;
+  for (let i: u32 = 0; i < load<u32>(image, I_PEER_COUNT); i++) {
+    let peer = peerAt(image, i);
+    let start = out;
+    let six = load<u8>(peer, P_FAMILY) == 6;
+    if (six) store<u8>(out++, 0x5b);
+    let text = out;
+    out = formatAddress(load<u8>(peer, P_FAMILY), peer + P_ADDRESS, out);
+    store<u8>(peer, <u8>(out - text), P_ADDRESS_LENGTH);
+    if (six) store<u8>(out++, 0x5d);
+    store<u8>(out++, 0x3a);
+    out = writeDecimal(load<u16>(peer, P_PORT), out);
+    store<u32>(peer, <u32>(start - image), P_ID);
+    store<u8>(peer, <u8>(out - start), P_ID_LENGTH);
+    store<u32>(peer, 0, P_SLOT);
+  }
+  return <u32>(out - image) - ids;
+}
+
+/**
+ * Writes the image of `source` to `out` and returns its size in bytes, or a status. `old` is 0 or the valid image of an
+ * older state of the same upstream: what did not change is taken from there, and the result is the same, byte for byte,
+ * as without it (for a list of changes: as of the full list). `capacity` and `workCapacity` are at least what
+ * `peerSetImageBound` and `peerSetWorkSize` say; the four blocks do not overlap.
+ */
+export function peerSetCompile(
+  source: usize,
+  length: u32,
+  old: usize,
+  out: usize,
+  capacity: u32,
+  work: usize,
+  workCapacity: u32,
+): i32 {
+  let bound = peerSetImageBound(source, length, old);
+  let workBound = peerSetWorkSize(source, length, old);
+  if (bound < 0) return bound;
+  if (capacity < <u32>bound || workCapacity < <u32>workBound) return E_MEMORY;
+
+  let read = sourcePeerCount(source);
+  let all = read + peersOf(old);
+  let histogram = work;
+  let leaps = histogram + HISTOGRAM_BYTES;
+  let records = leaps + LEAP_BYTES;
+  let order = records + read * PEER_SIZE;
+  let fresh = order + ((<usize>read) << 2);
+  let spare = fresh + ((<usize>all) << 2);
+  let remap = spare + ((<usize>all) << 2);
+  let points = (remap + ((<usize>peersOf(old)) << 2) + 7) & ~7;
+
+  let count = readPeers(source, records, order, spare);
+  if (count < 0) return count;
+  memory.fill(out, 0, IMAGE_HEADER);
+  let made = placePeers(source, old, records, order, <u32>count, remap, fresh, out);
+  if (load<u32>(out, I_PEER_COUNT) > MAX_PEERS || load<u32>(out, I_POINT_COUNT) > MAX_POINTS) return E_LIMIT;
+  store<u32>(out, IMAGE_MAGIC);
+  store<u32>(out, IMAGE_VERSION, I_VERSION);
+  store<u8>(out, <u8>sourceMethod(source), I_METHOD);
+  store<u8>(out, <u8>bucketBits(load<u32>(out, I_POINT_COUNT)), I_BITS);
+  store<u32>(out, sourceTemplateLength(source), I_TEMPLATE_LENGTH);
+  store<u32>(out, sourceKeyLength(source), I_KEY_LENGTH);
+  store<u32>(out, sourceDisplayLength(source), I_DISPLAY_LENGTH);
+  // Twice: the ids begin where the first says, and what follows them is placed once their length is known.
+  layOut(out);
+  store<u32>(out, writeIds(out, load<u32>(out, I_IDS)), I_IDS_LENGTH);
+  layOut(out);
+  copyTexts(source, out);
+  if (load<u32>(out, I_POINT_COUNT)) {
+    let other = points + ((<usize>freshPointBound(source, length, old)) << 3);
+    let end = freshPoints(out, fresh, spare, made, points, other, histogram, leaps);
+    if (!mergePoints(out, points, end, sameRing(source, old) ? old : 0, peersOf(old), remap)) return E_CORRUPT;
+  }
+  let size = load<u32>(out, I_SIZE);
+  store<u64>(out, checksum64(out + I_SIZE, size - <u32>I_SIZE), I_CHECKSUM);
+  return <i32>size;
+}
+
+function copyTexts(source: usize, out: usize): void {
+  let from = sourceTexts(source);
+  let template = load<u32>(out, I_TEMPLATE);
+  let owners = load<u32>(out, I_OWNERS) + (load<u32>(out, I_POINT_COUNT) << 1);
+  memory.fill(out + owners, 0, template - owners);
+  memory.copy(out + load<u32>(out, I_KEY), from, sourceKeyLength(source));
+  from += sourceKeyLength(source);
+  memory.copy(out + load<u32>(out, I_DISPLAY), from, sourceDisplayLength(source));
+  from += sourceDisplayLength(source);
+  memory.copy(out + template, from, sourceTemplateLength(source));
+}

@@ -1,0 +1,167 @@
+/**
+ * A *peer set*: the peers of one upstream and the way one is chosen, as an immutable, position-independent image.
+ * Canonical: the same peers give the same bytes, whatever the order in which they were named. Little-endian.
+ *
+ * Header, 80 bytes:
+ *   0  u32 magic `NJPI`            40  u32 buckets offset
+ *   4  u32 format version          44  u32 owners offset
+ *   8  u64 checksum64 of all       48  u32 template offset
+ *          bytes from 16 on        52  u32 template length
+ *  16  u32 total size              56  u32 ids offset
+ *  20  u8  method                  60  u32 ids length
+ *  21  u8  bucket bits (0: none)   64  u32 key offset
+ *  22  u16 flags, 0                68  u32 key length
+ *  24  u32 peer count              72  u32 display offset
+ *  28  u32 point count             76  u32 display length
+ *  32  u32 peers offset
+ *  36  u32 hashes offset
+ *
+ * Sections, one after another, without gaps but for the padding before the template:
+ *   peers     Peer[peers], by address (IPv4 before IPv6, numerically), then port; no two alike
+ *   hashes    u32[points], ascending; points with one hash are ordered by the bytes of their owner's id
+ *   buckets   u32[2^bits + 1]: how many hashes are below `bucket << (32 - bits)`; the last one is the point count
+ *   owners    u16[points]: index of the peer that a point belongs to
+ *   (zeros up to a multiple of 4)
+ *   template  the compiled hash key; opaque here
+ *   ids       `ip:port` of each peer, `[ip]:port` for IPv6, one after another
+ *   key       identity of the upstream
+ *   display   `namespace/service:port`
+ *
+ * Hashes and owners are apart because a search touches hashes only, and because a merge moves hashes in blocks.
+ *
+ * Peer, 32 bytes:
+ *   0  u32 offset of the id        10  u8  family, 4 or 6
+ *   4  u16 port                    11  u8  0
+ *   6  u16 weight                  12  u32 0, kept for the health slot
+ *   8  u8  length of the id        16  u8[16] address, network order, IPv4 in the first four
+ *   9  u8  length of the address within the id
+ */
+export const IMAGE_MAGIC: u32 = 0x49504a4e;
+export const IMAGE_VERSION: u32 = 1;
+
+export const METHOD_ROUND_ROBIN: u32 = 0;
+/** Ring of lua-resty-chash: the id is `ip:port`. */
+export const METHOD_RING: u32 = 1;
+/** Ring of NGINX's `hash ... consistent`: the id is host, NUL, port. */
+export const METHOD_NGINX_RING: u32 = 2;
+
+export const POINTS_PER_WEIGHT: u32 = 160;
+/** Bounds that keep every size far below 2^31 and every index in 15 bits. */
+export const MAX_PEERS: u32 = 32768;
+export const MAX_POINTS: u32 = 1 << 22;
+/** Longest key, display text and template. */
+export const MAX_TEXT: u32 = 1 << 16;
+/** Longest id: brackets, an IPv6 address, a colon, five digits. */
+export const MAX_ID: u32 = 47;
+
+export const NONE: u32 = 0xffffffff;
+
+export const I_VERSION: usize = 4;
+export const I_CHECKSUM: usize = 8;
+export const I_SIZE: usize = 16;
+export const I_METHOD: usize = 20;
+export const I_BITS: usize = 21;
+export const I_FLAGS: usize = 22;
+export const I_PEER_COUNT: usize = 24;
+export const I_POINT_COUNT: usize = 28;
+export const I_PEERS: usize = 32;
+export const I_HASHES: usize = 36;
+export const I_BUCKETS: usize = 40;
+export const I_OWNERS: usize = 44;
+export const I_TEMPLATE: usize = 48;
+export const I_TEMPLATE_LENGTH: usize = 52;
+export const I_IDS: usize = 56;
+export const I_IDS_LENGTH: usize = 60;
+export const I_KEY: usize = 64;
+export const I_KEY_LENGTH: usize = 68;
+export const I_DISPLAY: usize = 72;
+export const I_DISPLAY_LENGTH: usize = 76;
+export const IMAGE_HEADER: u32 = 80;
+
+export const P_ID: usize = 0;
+export const P_PORT: usize = 4;
+export const P_WEIGHT: usize = 6;
+export const P_ID_LENGTH: usize = 8;
+export const P_ADDRESS_LENGTH: usize = 9;
+export const P_FAMILY: usize = 10;
+export const P_SPARE: usize = 11;
+export const P_SLOT: usize = 12;
+export const P_ADDRESS: usize = 16;
+export const PEER_SIZE: u32 = 32;
+
+/** Number of top bits of a hash that choose a bucket: two to four points share one. */
+export function bucketBits(points: u32): u32 {
+  return points ? 30 - clz(points) : 0;
+}
+
+/** Bytes of the bucket section. */
+export function bucketBytes(points: u32): u32 {
+  return points ? ((1 << bucketBits(points)) + 1) << 2 : 0;
+}
+
+/**
+ * Writes the offsets that follow from the counts and lengths in the header, and the total size. The same function tells
+ * the validator what they must be.
+ */
+export function layOut(header: usize): void {
+  let points = load<u32>(header, I_POINT_COUNT);
+  let at = IMAGE_HEADER;
+  store<u32>(header, at, I_PEERS);
+  at += load<u32>(header, I_PEER_COUNT) * PEER_SIZE;
+  store<u32>(header, at, I_HASHES);
+  at += points << 2;
+  store<u32>(header, at, I_BUCKETS);
+  at += bucketBytes(points);
+  store<u32>(header, at, I_OWNERS);
+  at = (at + (points << 1) + 3) & ~3;
+  store<u32>(header, at, I_TEMPLATE);
+  at += load<u32>(header, I_TEMPLATE_LENGTH);
+  store<u32>(header, at, I_IDS);
+  at += load<u32>(header, I_IDS_LENGTH);
+  store<u32>(header, at, I_KEY);
+  at += load<u32>(header, I_KEY_LENGTH);
+  store<u32>(header, at, I_DISPLAY);
+  store<u32>(header, at + load<u32>(header, I_DISPLAY_LENGTH), I_SIZE);
+}
+
+/** Address of the record of peer `index`. */
+export function peerAt(image: usize, index: u32): usize {
+  return image + IMAGE_HEADER + index * PEER_SIZE;
+}
+
+/** Place of the `:` between address and port within the id of a peer. */
+export function separatorOf(peer: usize): u32 {
+  return <u32>load<u8>(peer, P_ADDRESS_LENGTH) + (load<u8>(peer, P_FAMILY) == 6 ? 2 : 0);
+}
+
+/** Order of two peer records by address (IPv4 before IPv6), then port: below, at or above zero. */
+export function compareAddresses(a: usize, b: usize): i32 {
+  let family = <i32>load<u8>(a, P_FAMILY) - <i32>load<u8>(b, P_FAMILY);
+  if (family) return family;
+  let x = bswap<u64>(load<u64>(a, P_ADDRESS));
+  let y = bswap<u64>(load<u64>(b, P_ADDRESS));
+  if (x == y) {
+    x = bswap<u64>(load<u64>(a, P_ADDRESS + 8));
+    y = bswap<u64>(load<u64>(b, P_ADDRESS + 8));
+  }
+  if (x != y) return x < y ? -1 : 1;
+  return <i32>load<u16>(a, P_PORT) - <i32>load<u16>(b, P_PORT);
+}
+
+/** Order of two peers of an image by the bytes of their ids, in the spelling that the image's method hashes. */
+export function compareIds(image: usize, a: u32, b: u32): i32 {
+  let left = peerAt(image, a);
+  let right = peerAt(image, b);
+  let nul = load<u8>(image, I_METHOD) == METHOD_NGINX_RING;
+  let leftNul = nul ? separatorOf(left) : NONE;
+  let rightNul = nul ? separatorOf(right) : NONE;
+  let p = image + load<u32>(left, P_ID);
+  let q = image + load<u32>(right, P_ID);
+  let length: u32 = min<u32>(load<u8>(left, P_ID_LENGTH), load<u8>(right, P_ID_LENGTH));
+  for (let i: u32 = 0; i < length; i++) {
+    let x: i32 = i == leftNul ? 0 : load<u8>(p + i);
+    let y: i32 = i == rightNul ? 0 : load<u8>(q + i);
+    if (x != y) return x - y;
+  }
+  return <i32>load<u8>(left, P_ID_LENGTH) - <i32>load<u8>(right, P_ID_LENGTH);
+}

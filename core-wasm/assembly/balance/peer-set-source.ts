@@ -1,0 +1,146 @@
+/**
+ * What a peer set is compiled from. Little-endian, written by `encodePeerSet` of the binding.
+ *
+ *   0  u32 magic `NJPS`       12  u32 key length
+ *   4  u16 format version     16  u32 display length
+ *   6  u8  method             20  u32 template length
+ *   7  u8  flags              24  key, display, template
+ *   8  u32 peer count             then the peers, packed: u16 port, u16 weight, u8 address length, address text
+ *
+ * Flag 1 (*changes*): the peers are changes to those of an older image, a weight of 0 takes a peer out, and all others
+ * stay. Without the flag they are all the peers there are, and a weight of 0 is an error.
+ */
+import { E_LIMIT, E_SOURCE } from "../status";
+import { parseAddress } from "./address";
+import { sortIndices } from "./merge-sort";
+import {
+  compareAddresses,
+  MAX_PEERS,
+  MAX_POINTS,
+  MAX_TEXT,
+  METHOD_NGINX_RING,
+  METHOD_ROUND_ROBIN,
+  P_ADDRESS,
+  P_FAMILY,
+  P_PORT,
+  P_SLOT,
+  P_WEIGHT,
+  PEER_SIZE,
+  POINTS_PER_WEIGHT,
+} from "./peer-set-layout";
+
+const SOURCE_MAGIC: u32 = 0x53504a4e;
+const SOURCE_VERSION: u32 = 1;
+const SOURCE_HEADER: u32 = 24;
+const PEER_HEAD: usize = 5;
+
+const S_VERSION: usize = 4;
+const S_METHOD: usize = 6;
+const S_FLAGS: usize = 7;
+const S_PEER_COUNT: usize = 8;
+const S_KEY_LENGTH: usize = 12;
+const S_DISPLAY_LENGTH: usize = 16;
+const S_TEMPLATE_LENGTH: usize = 20;
+
+export function sourceMethod(source: usize): u32 {
+  return load<u8>(source, S_METHOD);
+}
+
+export function sourceIsChanges(source: usize): bool {
+  return load<u8>(source, S_FLAGS) != 0;
+}
+
+export function sourcePeerCount(source: usize): u32 {
+  return load<u32>(source, S_PEER_COUNT);
+}
+
+export function sourceKeyLength(source: usize): u32 {
+  return load<u32>(source, S_KEY_LENGTH);
+}
+
+export function sourceDisplayLength(source: usize): u32 {
+  return load<u32>(source, S_DISPLAY_LENGTH);
+}
+
+export function sourceTemplateLength(source: usize): u32 {
+  return load<u32>(source, S_TEMPLATE_LENGTH);
+}
+
+/** Key, display and template, one after another. */
+export function sourceTexts(source: usize): usize {
+  return source + SOURCE_HEADER;
+}
+
+/**
+ * Checks everything of a source but the spelling of its addresses. Returns the number of points that its peers ask for
+ * (0 for round robin), before duplicates are merged, or a status.
+ */
+export function checkSource(source: usize, length: u32): i32 {
+  if (length < SOURCE_HEADER || load<u32>(source) != SOURCE_MAGIC || load<u16>(source, S_VERSION) != SOURCE_VERSION) {
+    return E_SOURCE;
+  }
+  if (sourceMethod(source) > METHOD_NGINX_RING || load<u8>(source, S_FLAGS) > 1) return E_SOURCE;
+  let peers = sourcePeerCount(source);
+  if (
+    peers > MAX_PEERS ||
+    max(max(sourceKeyLength(source), sourceDisplayLength(source)), sourceTemplateLength(source)) > MAX_TEXT
+  ) {
+    return E_LIMIT;
+  }
+  let p = sourcePeers(source);
+  let end = source + length;
+  let lightest: u32 = sourceIsChanges(source) ? 0 : 1;
+  let weights: u32 = 0;
+  for (; peers; peers--) {
+    if (p + PEER_HEAD > end) return E_SOURCE;
+    let weight = <u32>load<u16>(p, 2);
+    if (!load<u16>(p) || weight < lightest) return E_SOURCE;
+    weights += weight;
+    p += PEER_HEAD + load<u8>(p, 4);
+  }
+  if (p != end) return E_SOURCE;
+  if (sourceMethod(source) == METHOD_ROUND_ROBIN) return 0;
+  return weights > MAX_POINTS / POINTS_PER_WEIGHT ? E_LIMIT : <i32>(weights * POINTS_PER_WEIGHT);
+}
+
+function sourcePeers(source: usize): usize {
+  return sourceTexts(source) + sourceKeyLength(source) + sourceDisplayLength(source) + sourceTemplateLength(source);
+}
+
+/**
+ * Reads the peers of a checked source into `records` (Peer[count], unordered) and their canonical order, without
+ * duplicates, into `order` (u32[count]); `spare` is u32[count] of work. Returns how many there are, or a status.
+ */
+export function readPeers(source: usize, records: usize, order: usize, spare: usize): i32 {
+  let count = sourcePeerCount(source);
+  let p = sourcePeers(source);
+  for (let i: u32 = 0; i < count; i++) {
+    let record = records + i * PEER_SIZE;
+    let length = <u32>load<u8>(p, 4);
+    let family = parseAddress(p + PEER_HEAD, length, record + P_ADDRESS);
+    if (!family) return E_SOURCE;
+    store<u64>(record, 0);
+    store<u64>(record, 0, 8);
+    store<u16>(record, load<u16>(p), P_PORT);
+    store<u16>(record, load<u16>(p, 2), P_WEIGHT);
+    store<u8>(record, <u8>family, P_FAMILY);
+    store<u32>(record, 0, P_SLOT);
+    p += PEER_HEAD + length;
+  }
+  let sorted = sortIndices(order, spare, count, records, false);
+  // Of duplicates the greatest weight stays, since "the first one" would depend on the order of the list.
+  let kept: u32 = 0;
+  let last: usize = 0;
+  for (let i: u32 = 0; i < count; i++) {
+    let index = load<u32>(sorted + ((<usize>i) << 2));
+    let record = records + index * PEER_SIZE;
+    if (kept && compareAddresses(last, record) == 0) {
+      store<u16>(last, <u16>max<u32>(load<u16>(last, P_WEIGHT), load<u16>(record, P_WEIGHT)), P_WEIGHT);
+      continue;
+    }
+    store<u32>(order + ((<usize>kept) << 2), index);
+    kept++;
+    last = record;
+  }
+  return <i32>kept;
+}

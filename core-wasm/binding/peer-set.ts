@@ -1,0 +1,122 @@
+/** Peer sets on the way into the core: their source encoding and the exports that work on them. */
+import { CoreError, type CoreErrorCode } from "./errors.js";
+import type { BalanceMethod, Peer, PeerSetSource } from "./source.js";
+
+/**
+ * The exports of core.wasm for peer sets and rings. Pointers and lengths are bytes of `memory`; an answer below zero is a
+ * status. ABI.md describes each.
+ */
+export interface PeerSetExports {
+  readonly memory: { readonly buffer: ArrayBuffer };
+  /** 0 if memory can't be had. May move `memory.buffer`. */
+  alloc(size: number): number;
+  free(pointer: number): unknown;
+  ring_crc32(crc: number, pointer: number, length: number): number;
+  peer_set_image_bound(source: number, length: number, old: number): number;
+  peer_set_work_size(source: number, length: number, old: number): number;
+  peer_set_compile(
+    source: number,
+    length: number,
+    old: number,
+    out: number,
+    capacity: number,
+    work: number,
+    workCapacity: number,
+  ): number;
+  peer_set_validate(image: number, length: number): number;
+  peer_set_count(image: number): number;
+  peer_set_points(image: number): number;
+  peer_set_method(image: number): number;
+  peer_set_lookup(image: number, hash: number): number;
+  peer_set_lookup_key(image: number, key: number, length: number): number;
+  peer_set_lookup_many(image: number, hashes: number, count: number, out: number): number;
+  peer_set_position(image: number, hash: number): number;
+  peer_set_owner(image: number, position: number): number;
+  peer_set_walk(image: number, position: number, tried: number, triedLength: number): number;
+  peer_set_round_robin(image: number, cursor: number): number;
+  peer_set_id(image: number, index: number): number;
+  peer_set_id_length(image: number, index: number): number;
+  peer_set_address(image: number, index: number): number;
+  peer_set_address_length(image: number, index: number): number;
+  peer_set_port(image: number, index: number): number;
+  peer_set_weight(image: number, index: number): number;
+}
+
+/** Status of the core for "there is nothing to answer with": no peer, or all of them tried. */
+export const NO_PEER = -11;
+
+const CODES: Record<number, CoreErrorCode> = {
+  [-2]: "CORE_IMAGE_TRUNCATED",
+  [-3]: "CORE_IMAGE_MAGIC",
+  [-4]: "CORE_IMAGE_VERSION",
+  [-5]: "CORE_IMAGE_CHECKSUM",
+  [-6]: "CORE_IMAGE_CORRUPT",
+  [-7]: "CORE_SOURCE_INVALID",
+  [-8]: "CORE_LIMIT",
+  [-9]: "CORE_MEMORY",
+  [-10]: "CORE_POINTER",
+};
+
+/** The error that a status of a peer set export stands for. */
+export function peerSetError(status: number, doing: string): CoreError {
+  return new CoreError(CODES[status] ?? "CORE_STATE", `${doing}: the core answered ${status}`);
+}
+
+const HEADER = 24;
+const PEER_HEAD = 5;
+const METHODS: Record<BalanceMethod["kind"], number> = { "round-robin": 0, ring: 1, "nginx-ring": 2 };
+
+/**
+ * The source bytes of a peer set, as assembly/balance/peer-set-source.ts lays them out.
+ *
+ * `template` is the compiled hash key of `set.method`, empty for round robin. With `changes`, `set.peers` are changes to
+ * the peers of an older image: a weight of 0 takes a peer out, and peers that are not named stay.
+ * Throws CoreError CORE_SOURCE_INVALID for a port, weight or address that the format cannot hold; whether an address is
+ * an IP literal is for the core to say.
+ */
+export function encodePeerSet(set: PeerSetSource, template: Uint8Array, changes = false): Uint8Array {
+  const encoder = new TextEncoder();
+  const key = encoder.encode(set.key);
+  const display = encoder.encode(set.display);
+  let size = HEADER + key.length + display.length + template.length;
+  for (const peer of set.peers) {
+    checkPeer(peer, changes ? 0 : 1);
+    size += PEER_HEAD + peer.address.length;
+  }
+  const bytes = new Uint8Array(size);
+  const view = new DataView(bytes.buffer);
+  bytes.set([0x4e, 0x4a, 0x50, 0x53, 1, 0, METHODS[set.method.kind], changes ? 1 : 0]);
+  view.setUint32(8, set.peers.length, true);
+  view.setUint32(12, key.length, true);
+  view.setUint32(16, display.length, true);
+  view.setUint32(20, template.length, true);
+  bytes.set(key, HEADER);
+  bytes.set(display, HEADER + key.length);
+  bytes.set(template, HEADER + key.length + display.length);
+  let at = HEADER + key.length + display.length + template.length;
+  for (const { address, port, weight } of set.peers) {
+    bytes[at] = port;
+    bytes[at + 1] = port >> 8;
+    bytes[at + 2] = weight;
+    bytes[at + 3] = weight >> 8;
+    bytes[at + 4] = address.length;
+    at += PEER_HEAD;
+    for (let i = 0; i < address.length; i++) {
+      const code = address.charCodeAt(i);
+      // A character outside ASCII must not turn into a digit when its upper byte is cut off.
+      bytes[at++] = code < 128 ? code : 255;
+    }
+  }
+  return bytes;
+}
+
+function checkPeer(peer: Peer, lightest: number): void {
+  const { address, port, weight } = peer;
+  if (!Number.isInteger(port) || port < 1 || port > 65535) throw wrongPeer(peer, "port");
+  if (!Number.isInteger(weight) || weight < lightest || weight > 65535) throw wrongPeer(peer, "weight");
+  if (address.length > 45) throw wrongPeer(peer, "address");
+}
+
+function wrongPeer(peer: Peer, field: keyof Peer): CoreError {
+  return new CoreError("CORE_SOURCE_INVALID", `peer ${JSON.stringify(peer.address.slice(0, 64))}: wrong ${field}`);
+}
