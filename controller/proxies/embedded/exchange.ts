@@ -205,6 +205,11 @@ export class Exchange {
       }
       case "return": {
         this.upstream = decision.upstream;
+        // The core could make nothing of the request: as with every other refusal, the connection ends.
+        if (decision.status === 400 && decision.origin === undefined) {
+          this.refuse(400);
+          return;
+        }
         const extra: string[] = [];
         addResponseHeaders(extra, decision.status, headers);
         const body = decision.body === undefined ? errorPage(decision.status) : Buffer.from(decision.body, "latin1");
