@@ -9,8 +9,10 @@ export interface LineSink {
 
 /** Bytes (counted as characters) that wait for a slow reader before lines are dropped. */
 const DEFAULT_LIMIT = 4 * 1024 * 1024;
-/** A batch of this many characters is handed on at once; smaller ones wait for the end of the event loop turn. */
+/** A batch of this many characters is handed on at once; smaller ones wait for DEFAULT_DELAY milliseconds. */
 const BATCH = 32 * 1024;
+/** A write costs as much as several requests: at some thousand lines a second this makes fifty a second of them. */
+const DEFAULT_DELAY = 20;
 
 /**
  * Gathers lines and writes them in batches. A reader that does not keep up costs lines, which are counted, and
@@ -21,13 +23,14 @@ export class BufferedLineSink implements LineSink {
   dropped = 0;
   private waiting = "";
   private waitingLines = 0;
-  private scheduled = false;
+  private timer: NodeJS.Timeout | undefined;
   private stuck = false;
   private failed = false;
 
   constructor(
     private readonly stream: Writable,
     private readonly limit = DEFAULT_LIMIT,
+    private readonly delay = DEFAULT_DELAY,
   ) {
     stream.on("drain", () => {
       this.stuck = false;
@@ -50,15 +53,13 @@ export class BufferedLineSink implements LineSink {
     this.waitingLines++;
     if (this.stuck) return;
     if (this.waiting.length >= BATCH) this.flush();
-    else if (!this.scheduled) {
-      this.scheduled = true;
-      setImmediate(() => this.flush());
-    }
+    else this.timer ??= setTimeout(() => this.flush(), this.delay);
   }
 
   /** Hands what is waiting to the stream, unless its reader is stuck. */
   flush(): void {
-    this.scheduled = false;
+    clearTimeout(this.timer);
+    this.timer = undefined;
     if (this.stuck || this.failed || this.waiting === "") return;
     const batch = this.waiting;
     this.waiting = "";

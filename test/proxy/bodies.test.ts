@@ -4,9 +4,9 @@ import type { Socket } from "node:net";
 import { describe, expect, it } from "vitest";
 import { cleanUpAfterEach, closing, eventually, startProxy } from "../support/harness.js";
 import { ask, whole } from "../support/http-client.js";
-import { echo, httpPeer, tcpPeer } from "../support/peers.js";
+import { httpPeer, tcpPeer } from "../support/peers.js";
 import { proxyHost, upstreamStep } from "../support/plans.js";
-import { RawClient, statuses } from "../support/raw-client.js";
+import { RawClient } from "../support/raw-client.js";
 
 cleanUpAfterEach();
 
@@ -109,6 +109,23 @@ describe("bodies", () => {
     expect(log[0]).toMatchObject({ status: 499, aborted: true, attempts: 1 });
   });
 
+  it("begins a pipelined request when the one before has its answer, and none when the client goes away", async () => {
+    const pending: (() => void)[] = [];
+    const { http, proxy, log } = await serve((_, response) => pending.push(() => response.end("ok")));
+    const client = await RawClient.plain(http);
+    client.write(`GET / HTTP/1.1\r\nHost: ${HOST}\r\n\r\n`.repeat(20));
+    for (let i = 1; i <= 3; i++) {
+      await eventually(() => pending.length === i);
+      expect(proxy.counts().exchanges).toBe(1);
+      pending[i - 1]();
+    }
+    await eventually(() => pending.length === 4);
+    client.destroy();
+    await eventually(() => proxy.counts().exchanges === 0);
+    expect(log.map((line) => line.status)).toEqual([200, 200, 200, 499]);
+    expect(pending).toHaveLength(4);
+  });
+
   it("breaks the peer's request off when the client goes away during its body", async () => {
     let error: Error | undefined;
     const { http, proxy } = await serve((incoming) => {
@@ -151,6 +168,29 @@ describe("bodies", () => {
     }
   });
 
+  it("never makes a body that lasts until the connection ends look whole when the peer resets it", async () => {
+    const peer = closing(
+      await tcpPeer((socket) => {
+        socket.once("data", () => {
+          socket.write("HTTP/1.1 200 OK\r\n\r\nabc");
+          setTimeout(() => socket.resetAndDestroy(), 30);
+        });
+      }),
+    );
+    const { http } = await startProxy([upstreamStep("web", [peer.port]), proxyHost(HOST, "web")]);
+    await expect(ask(http)).rejects.toThrow();
+  });
+
+  it("passes a body that lasts until the connection ends", async () => {
+    const peer = closing(
+      await tcpPeer((socket) => {
+        socket.once("data", () => socket.end("HTTP/1.1 200 OK\r\n\r\nabc"));
+      }),
+    );
+    const { http } = await startProxy([upstreamStep("web", [peer.port]), proxyHost(HOST, "web")]);
+    expect(await ask(http)).toMatchObject({ status: 200, body: "abc" });
+  });
+
   it("resets an HTTP/1.0 client, for whom the end of the connection would be the end of the body", async () => {
     const peer = closing(
       await tcpPeer((socket) => {
@@ -176,61 +216,6 @@ describe("bodies", () => {
     sent.write(Buffer.alloc(MIB));
     expect(await answered).toBe(401);
     sent.destroy();
-  });
-
-  it("answers 100 Continue once a peer takes the body", async () => {
-    const { http } = await serve(echo);
-    const client = await RawClient.plain(http);
-    client.write(`POST / HTTP/1.1\r\nHost: ${HOST}\r\nContent-Length: 3\r\nExpect: 100-continue\r\n\r\n`);
-    await client.until((text) => text.startsWith("HTTP/1.1 100 Continue\r\n\r\n"));
-    client.write("abc");
-    const received = await client.until((text) => text.includes('"body":"abc"'));
-    expect(statuses(received)).toEqual([100, 200]);
-    expect(received.toLowerCase()).not.toContain('"expect"');
-    client.destroy();
-  });
-
-  it("refuses a body that is too large by its length, before 100 Continue", async () => {
-    const { http, peer } = await serve(echo, { clientMaxBodySize: 10 });
-    const client = await RawClient.plain(http);
-    client.write(`POST / HTTP/1.1\r\nHost: ${HOST}\r\nContent-Length: 11\r\nExpect: 100-continue\r\n\r\n`);
-    expect(statuses(await client.end())).toEqual([413]);
-    expect(peer.accepted()).toBe(0);
-  });
-
-  it("refuses a body that turns out too large while it streams", async () => {
-    let whole = false;
-    const { http } = await serve(
-      (incoming) => {
-        incoming.on("error", () => undefined);
-        incoming.on("end", () => {
-          whole = true;
-        });
-        incoming.resume();
-      },
-      { clientMaxBodySize: 10 },
-    );
-    const client = await RawClient.plain(http);
-    client.write(
-      `POST / HTTP/1.1\r\nHost: ${HOST}\r\nTransfer-Encoding: chunked\r\n\r\n8\r\n12345678\r\n8\r\n12345678\r\n0\r\n\r\n`,
-    );
-    expect(statuses(await client.end())).toEqual([413]);
-    expect(whole).toBe(false);
-  });
-
-  it("takes a body of exactly the limit, and any body where the limit is 0", async () => {
-    const exact = await serve(echo, { clientMaxBodySize: 10 });
-    expect((await ask(exact.http, { method: "POST", body: "x".repeat(10) })).status).toBe(200);
-    const none = await serve(echo, { clientMaxBodySize: 0 }, { limits: { maxBodySize: 10 } });
-    expect((await ask(none.http, { method: "POST", body: "x".repeat(11) })).status).toBe(200);
-    const fallback = await serve(echo, {}, { limits: { maxBodySize: 10 } });
-    expect((await ask(fallback.http, { method: "POST", body: "x".repeat(11) })).status).toBe(413);
-  });
-
-  it("lets a client that sends a large refused body have the answer", async () => {
-    const { http } = await serve(echo, { clientMaxBodySize: 10 });
-    const answer = await ask(http, { method: "POST", body: Buffer.alloc(8 * MIB) });
-    expect(answer).toMatchObject({ status: 413, headers: { connection: "close" } });
   });
 });
 

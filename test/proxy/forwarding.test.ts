@@ -213,7 +213,9 @@ describe("forwarding", () => {
     expect(seen["x-in"]).toBe("a X-Evil: 1");
     expect(seen["x-evil"]).toBeUndefined();
     expect(seen["transfer-encoding"]).toBeUndefined();
-    expect((await ask(http, { host: "r.example.com" })).headers).toMatchObject({ location: "/a X-Evil: 1" });
+    const redirect = (await ask(http, { host: "r.example.com" })).headers;
+    expect(redirect.location).toMatch(/^\/a.*X-Evil/);
+    expect(redirect["x-evil"]).toBeUndefined();
   });
 
   it("answers HEAD, 204 and 304 without a body and keeps the connection in step", async () => {

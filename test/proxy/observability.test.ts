@@ -1,6 +1,9 @@
+import { mkdtempSync, openSync, readFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { Writable } from "node:stream";
 import { describe, expect, it } from "vitest";
-import { BufferedLineSink } from "../../controller/observability/line-sink.js";
+import { BufferedLineSink, descriptorSink } from "../../controller/observability/line-sink.js";
 import { createLogger, type LogLevel } from "../../controller/observability/logger.js";
 
 /** A stream whose writes end only when the test lets them. */
@@ -21,14 +24,15 @@ function slowStream() {
   return { stream, written, release };
 }
 
+/** Longer than the delay of the sinks here. */
 function turn(): Promise<void> {
-  return new Promise((resolve) => setImmediate(resolve));
+  return new Promise((resolve) => setTimeout(resolve, 10));
 }
 
 describe("the line sink", () => {
-  it("writes the lines of one turn in one piece", async () => {
+  it("gathers lines and writes them in one piece", async () => {
     const { stream, written } = slowStream();
-    const sink = new BufferedLineSink(stream);
+    const sink = new BufferedLineSink(stream, 1000, 1);
     sink.write("a");
     sink.write("b");
     expect(written).toEqual([]);
@@ -36,9 +40,16 @@ describe("the line sink", () => {
     expect(written).toEqual(["a\nb\n"]);
   });
 
+  it("writes a large batch without waiting", () => {
+    const { stream, written } = slowStream();
+    const sink = new BufferedLineSink(stream);
+    for (let i = 0; i < 40; i++) sink.write("x".repeat(1023));
+    expect(written.map((piece) => piece.length)).toEqual([32 * 1024]);
+  });
+
   it("counts what it drops while its reader is stuck, and goes on after it", async () => {
     const { stream, written, release } = slowStream();
-    const sink = new BufferedLineSink(stream, 30);
+    const sink = new BufferedLineSink(stream, 30, 1);
     sink.write("x".repeat(20));
     await turn();
     for (let i = 0; i < 10; i++) sink.write(`line-${i}`);
@@ -62,6 +73,8 @@ describe("the line sink", () => {
           done(new Error("gone"));
         },
       }),
+      1000,
+      1,
     );
     sink.write("a");
     await turn();
@@ -73,7 +86,7 @@ describe("the line sink", () => {
 
   it("hands everything over before it closes", async () => {
     const { stream, written, release } = slowStream();
-    const sink = new BufferedLineSink(stream);
+    const sink = new BufferedLineSink(stream, 1000, 1);
     sink.write("last");
     const closed = sink.close();
     await turn();
@@ -86,9 +99,20 @@ describe("the line sink", () => {
 
   it("gives up on a stuck reader when it closes", async () => {
     const { stream } = slowStream();
-    const sink = new BufferedLineSink(stream);
+    const sink = new BufferedLineSink(stream, 1000, 1);
     sink.write("last");
     await sink.close(20);
+  });
+});
+
+describe("the descriptor sink", () => {
+  it("writes to an open file", async () => {
+    const path = join(mkdtempSync(join(tmpdir(), "line-sink-")), "log");
+    const sink = descriptorSink(openSync(path, "w"));
+    sink.write("one");
+    sink.write("two");
+    await sink.close();
+    expect(readFileSync(path, "utf8")).toBe("one\ntwo\n");
   });
 });
 

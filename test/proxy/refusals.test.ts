@@ -79,6 +79,11 @@ const HEADS: [title: string, request: string, status: number][] = [
   ["a header without a name", `${GET}: x\r\n\r\n`, 400],
   ["a space in the target", `GET /a b HTTP/1.1\r\nHost: ${HOST}\r\n\r\n`, 400],
   ["an unknown method", `FOO / HTTP/1.1\r\nHost: ${HOST}\r\n\r\n`, 400],
+  ["an absolute target with another host", `GET http://evil.example.com/ HTTP/1.1\r\nHost: ${HOST}\r\n\r\n`, 400],
+  ["a path that leads out of the root", `GET /../x HTTP/1.1\r\nHost: ${HOST}\r\n\r\n`, 400],
+  ["NUL in the path, escaped", `GET /a%00b HTTP/1.1\r\nHost: ${HOST}\r\n\r\n`, 400],
+  ["a bad escape in the path", `GET /a%zz HTTP/1.1\r\nHost: ${HOST}\r\n\r\n`, 400],
+  ["a host that can't be one", `GET / HTTP/1.1\r\nHost: a"b\r\n\r\n`, 400],
   ["TRACE", `TRACE / HTTP/1.1\r\nHost: ${HOST}\r\n\r\n`, 405],
   ["CONNECT", `CONNECT ${HOST}:443 HTTP/1.1\r\nHost: ${HOST}\r\n\r\n`, 405],
   ["an unknown expectation", `${GET}Expect: a-cake\r\n\r\n`, 417],
@@ -145,6 +150,33 @@ describe("refusals", () => {
     await eventually(() => broken);
   });
 
+  it.each([
+    ["a head that is too large", `${GET}X-A: ${"a".repeat(64 * 1024)}`, 431],
+    ["nonsense", "nonsense\r\n\r\n", 400],
+    ["CONNECT", `CONNECT ${HOST}:443 HTTP/1.1\r\nHost: ${HOST}\r\n\r\n`, 405],
+  ])("lets a client that goes on sending after %s have the answer", async (_title, request, status) => {
+    const { http } = await serve();
+    const client = await RawClient.plain(http);
+    client.socket.pause();
+    client.write(request);
+    for (let i = 0; i < 20; i++) {
+      await new Promise((resolve) => client.socket.write(Buffer.alloc(64 * 1024, "a"), resolve));
+      await new Promise((resolve) => setTimeout(resolve, 2));
+    }
+    client.socket.resume();
+    expect(statuses(await client.end())).toEqual([status]);
+    expect(client.error).toBeUndefined();
+  });
+
+  it("gives up on a client that never stops sending after a refusal", async () => {
+    const { http, proxy } = await serve({ limits: { lingerTimeout: 100 } });
+    const client = await RawClient.plain(http, { allowHalfOpen: true });
+    client.write("nonsense\r\n\r\n");
+    const timer = setInterval(() => client.write("more"), 10);
+    await eventually(() => client.closed && proxy.counts().connections === 0);
+    clearInterval(timer);
+  });
+
   it("shows nothing from the request on its error pages", async () => {
     const { http } = await serve();
     const client = await RawClient.plain(http);
@@ -196,11 +228,19 @@ describe("refusals", () => {
     client.destroy();
   });
 
-  it("answers a whole request before nonsense on the same connection, then closes", async () => {
+  it("answers a whole request before nonsense on the same connection, then refuses that", async () => {
     const { http, targets } = await serve();
     const client = await RawClient.plain(http);
     client.write(`${GET}\r\nnonsense\r\n\r\n${HIDDEN}`);
-    expect(statuses(await client.end())).toEqual([200]);
+    expect(statuses(await client.end())).toEqual([200, 400]);
+    expect(targets).toEqual(["/"]);
+  });
+
+  it("does not begin a request whose body turns out bad while it waits for its turn", async () => {
+    const { http, targets } = await serve();
+    const client = await RawClient.plain(http);
+    client.write(`${GET}\r\n${POST.replace("/ ", "/bad ")}Transfer-Encoding: chunked\r\n\r\n3\r\nabc\r\nnonsense\r\n`);
+    expect(statuses(await client.end())).toEqual([200, 400]);
     expect(targets).toEqual(["/"]);
   });
 

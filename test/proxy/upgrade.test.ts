@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
 import type { Duplex } from "node:stream";
 import { describe, expect, it } from "vitest";
-import { cleanUpAfterEach, closing, eventually, startProxy } from "../support/harness.js";
+import { cleanUpAfterEach, cleanup, closing, eventually, startProxy } from "../support/harness.js";
 import { closedPort, echo, httpPeer, httpsPeer } from "../support/peers.js";
 import { planOf, proxyHost, upstreamStep } from "../support/plans.js";
 import { RawClient, statuses } from "../support/raw-client.js";
@@ -78,6 +78,29 @@ describe("upgrades", () => {
     client.destroy();
   });
 
+  it("begins a tunnel behind an unanswered request when that one has its answer", async () => {
+    const { peer } = await echoingPeer();
+    const { http } = await serve([peer.port]);
+    const client = await RawClient.plain(http);
+    client.write(`POST / HTTP/1.1\r\nHost: ${HOST}\r\nContent-Length: 2\r\n\r\nok${WEBSOCKET}`);
+    await client.until((text) => text.endsWith("hello"));
+    expect(statuses(client.received)).toEqual([200, 101]);
+    client.write("more");
+    await client.until((text) => text.endsWith("more"));
+    client.destroy();
+  });
+
+  it("serves h2c and CONNECT behind an unanswered request in their turn", async () => {
+    const { peer } = await echoingPeer();
+    const { http } = await serve([peer.port]);
+    const client = await RawClient.plain(http);
+    const get = `GET / HTTP/1.1\r\nHost: ${HOST}\r\n`;
+    client.write(
+      `${get}\r\n${get}Connection: Upgrade\r\nUpgrade: h2c\r\n\r\nCONNECT a:1 HTTP/1.1\r\nHost: a:1\r\n\r\n`,
+    );
+    expect(statuses(await client.end())).toEqual([200, 200, 405]);
+  });
+
   it("does not pass bytes behind the request to a peer that declines", async () => {
     const targets: string[] = [];
     const peer = closing(
@@ -111,10 +134,12 @@ describe("upgrades", () => {
   it("tries another peer where one refuses the connection", async () => {
     const { peer } = await echoingPeer();
     const { http } = await serve([await closedPort(), peer.port]);
-    const client = await RawClient.plain(http);
-    client.write(WEBSOCKET);
-    await client.until((text) => text.endsWith("hello"));
-    client.destroy();
+    for (let i = 0; i < 2; i++) {
+      const client = await RawClient.plain(http);
+      client.write(WEBSOCKET);
+      await client.until((text) => text.endsWith("hello"));
+      client.destroy();
+    }
   });
 
   it("answers 502 where no peer can be reached, and 404 where no route matches", async () => {
@@ -136,23 +161,41 @@ describe("upgrades", () => {
     expect(statuses(await client.end())).toEqual([400]);
   });
 
-  it.each([
-    ["plain", ""],
-    ["TLS", ""],
-  ])("serves a request for h2c as HTTP/1.1 on the %s port, with its body and with keep-alive", async (port) => {
-    const peer = closing(await httpPeer(echo));
-    const { http, https } = await serve([peer.port]);
-    const client = port === "plain" ? await RawClient.plain(http) : await RawClient.tls(https);
-    const request =
-      `POST / HTTP/1.1\r\nHost: ${HOST}\r\nConnection: Upgrade, HTTP2-Settings\r\nUpgrade: h2c\r\n` +
-      "HTTP2-Settings: AAMAAABk\r\nContent-Length: 5\r\n\r\nhe";
-    for (let i = 1; i <= 3; i++) {
-      client.write(request);
-      await new Promise((resolve) => setTimeout(resolve, 20));
-      client.write("llo");
-      await client.until((text) => text.split('"body":"hello"').length === i + 1);
-    }
-    expect(client.received).not.toMatch(/h2c|http2-settings/i);
+  it.each(["plain", "TLS"] as const)(
+    "serves a request for h2c as HTTP/1.1 on the %s port, with its body and with keep-alive",
+    async (port) => {
+      const peer = closing(await httpPeer(echo));
+      const { http, https } = await serve([peer.port]);
+      const client = port === "plain" ? await RawClient.plain(http) : await RawClient.tls(https);
+      const request =
+        `POST / HTTP/1.1\r\nHost: ${HOST}\r\nConnection: Upgrade, HTTP2-Settings\r\nUpgrade: h2c\r\n` +
+        "HTTP2-Settings: AAMAAABk\r\nContent-Length: 5\r\n\r\nhe";
+      const warnings: Error[] = [];
+      const onWarning = (warning: Error) => warnings.push(warning);
+      process.on("warning", onWarning);
+      cleanup(() => process.off("warning", onWarning));
+      for (let i = 1; i <= 15; i++) {
+        client.write(request);
+        await new Promise((resolve) => setTimeout(resolve, 5));
+        client.write("llo");
+        await client.until((text) => text.split('"body":"hello"').length === i + 1);
+      }
+      expect(client.received).not.toMatch(/h2c|http2-settings/i);
+      // Listeners that pile up on the connection would show as one.
+      expect(warnings).toEqual([]);
+      client.destroy();
+    },
+  );
+
+  it("makes no tunnel for h2c, whatever the peer would say", async () => {
+    const { peer, sockets } = await echoingPeer();
+    const { http } = await serve([peer.port]);
+    const client = await RawClient.plain(http);
+    client.write(
+      `GET / HTTP/1.1\r\nHost: ${HOST}\r\nConnection: Upgrade, HTTP2-Settings\r\nUpgrade: h2c\r\nHTTP2-Settings: AAMA\r\n\r\n`,
+    );
+    expect(statuses(await client.until((text) => text.includes('"method":"GET"')))).toEqual([200]);
+    expect(sockets).toEqual([]);
     client.destroy();
   });
 

@@ -4,6 +4,7 @@ import type { Plan } from "../../reconcile/plan.js";
 import type { ApplyFailure, Proxy as DrivenProxy } from "../proxy.js";
 import { CertificateStore } from "./certificates.js";
 import { TrustedNetworks } from "./client-address.js";
+import { ClientConnections } from "./client-connections.js";
 import { Listener } from "./listener.js";
 import { type EmbeddedProxyOptions, type Settings, settingsOf } from "./options.js";
 import { PlanSteps } from "./plan-steps.js";
@@ -41,7 +42,7 @@ export class EmbeddedProxy implements DrivenProxy {
       upstreams: new UpstreamRegistry(),
       trusted: new TrustedNetworks(settings.trustedProxies),
       exchanges: new Set(),
-      refused: new WeakSet(),
+      connections: new ClientConnections(),
       draining: false,
     };
     this.steps = new PlanSteps({
@@ -93,7 +94,7 @@ export class EmbeddedProxy implements DrivenProxy {
     return { generation: this.generation, serving: this.serving };
   }
 
-  /** What is held right now; every figure but `openPools` returns to zero when the proxy is idle. */
+  /** What is held right now. Exchanges and draining pools go back to zero when no request is under way. */
   counts(): { exchanges: number; connections: number; openPools: number; drainingPools: number } {
     const pools = this.shared.upstreams.poolCount();
     return {

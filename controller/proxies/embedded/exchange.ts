@@ -69,6 +69,7 @@ export class Exchange {
    */
   start(refusal?: number): void {
     this.shared.exchanges.add(this);
+    this.shared.connections.begin(this);
     this.response.on("close", () => this.finish());
     // A write that crosses the end of the connection; "close" says the same.
     this.response.on("error", ignore);
@@ -107,24 +108,16 @@ export class Exchange {
 
   /** As fail; nothing further is read from the connection. */
   refuse(status: number): void {
-    this.shared.refused.add(this.socket);
+    this.shared.connections.refuse(this.socket);
     this.response.shouldKeepAlive = false;
     this.fail(status);
   }
 
-  /**
-   * No further byte from the client can be made sense of, or none will come. A request that is still incomplete is
-   * refused; a complete one, such as the one before the nonsense, gets its answer and the connection ends with it.
-   */
+  /** No further byte of the request's body can be made sense of, or none will come. */
   inputFailed(status: number): void {
     this.inputOver = true;
     if (this.heldOpen) this.response.end();
-    else if (this.awaitsBody) this.refuse(status);
-    else {
-      this.shared.refused.add(this.socket);
-      this.response.shouldKeepAlive = false;
-      this.response.once("finish", () => this.socket.destroySoon());
-    }
+    else this.refuse(status);
   }
 
   /** Breaks the connection so that the client can't take what it has for a whole answer. */
@@ -212,6 +205,11 @@ export class Exchange {
       }
       case "return": {
         this.upstream = decision.upstream;
+        // The core could make nothing of the request: as with every other refusal, the connection ends.
+        if (decision.status === 400 && decision.origin === undefined) {
+          this.refuse(400);
+          return;
+        }
         const extra: string[] = [];
         addResponseHeaders(extra, decision.status, headers);
         const body = decision.body === undefined ? errorPage(decision.status) : Buffer.from(decision.body, "latin1");
@@ -247,7 +245,7 @@ export class Exchange {
     if (this.expectsContinue && this.awaitsBody) {
       // The client may leave the body out now, and what comes next could be either.
       this.inputOver = true;
-      this.shared.refused.add(this.socket);
+      this.shared.connections.refuse(this.socket);
       response.shouldKeepAlive = false;
     }
     if (!this.sendHead(status, undefined, headers, { date: true, server: true })) {
@@ -275,6 +273,7 @@ export class Exchange {
     if (this.lingerTimer !== undefined && !this.awaitsBody) clearTimeout(this.lingerTimer);
     else if (this.lingerTimer !== undefined) this.request.once("close", () => clearTimeout(this.lingerTimer));
     this.shared.exchanges.delete(this);
+    this.shared.connections.end(this);
     this.log(!whole);
   }
 

@@ -32,18 +32,19 @@ export class Listener {
     server.maxHeadersCount = 0;
     server.timeout = 0;
     server.on("connection", (socket: Socket) => {
+      if (this.sockets.has(socket)) return;
       this.sockets.add(socket);
       socket.on("close", () => this.sockets.delete(socket));
     });
     server.on("request", (request, response) => this.accept(request, response, false));
     server.on("checkContinue", (request, response) => this.accept(request, response, true));
-    server.on("checkExpectation", (request: IncomingMessage, response: ServerResponse) => {
-      new Exchange(shared, request, response, true, undefined).start(417);
+    server.on("checkExpectation", (request, response) => this.accept(request, response, true, 417));
+    server.on("upgrade", (request: IncomingMessage, _socket: Duplex, head: Buffer) => {
+      this.released(request.socket, () => this.upgrade(request, head));
     });
-    server.on("upgrade", (request: IncomingMessage, socket: Duplex, head: Buffer) =>
-      this.upgrade(request, socket, head),
-    );
-    server.on("connect", (_request: IncomingMessage, socket: Duplex) => endWith(socket, 405));
+    server.on("connect", (request: IncomingMessage) => {
+      this.released(request.socket, () => endWith(request.socket, 405, limits.lingerTimeout));
+    });
     server.on("clientError", (error: Error, socket: Duplex) => this.clientError(error, socket));
     server.on("tlsClientError", (error: Error) => {
       shared.settings.logger.debug("TLS handshake failed", { code: errorCode(error) });
@@ -115,10 +116,11 @@ export class Listener {
     for (const socket of this.sockets) socket.destroy();
   }
 
-  private accept(request: IncomingMessage, response: ServerResponse, expectsContinue: boolean): void {
-    // What comes after a refusal on the same connection may be the body of what was refused.
-    if (this.shared.refused.has(request.socket)) return;
-    new Exchange(this.shared, request, response, expectsContinue, undefined).start();
+  private accept(request: IncomingMessage, response: ServerResponse, expectsContinue: boolean, refusal?: number): void {
+    const { connections } = this.shared;
+    connections.inTurn(request.socket, request, () => {
+      new Exchange(this.shared, request, response, expectsContinue, undefined).start(refusal);
+    });
   }
 
   /**
@@ -126,9 +128,8 @@ export class Listener {
    * body comes first, or the protocol is h2c, which would take the routes out of the proxy's hands) are parsed again
    * without that header, as RFC 9110 7.8 lets a server do.
    */
-  private upgrade(request: IncomingMessage, duplex: Duplex, head: Buffer): void {
-    const socket = duplex as Socket;
-    if (this.shared.refused.has(socket)) return;
+  private upgrade(request: IncomingMessage, head: Buffer): void {
+    const { socket } = request;
     const protocol = request.headers.upgrade ?? "";
     const length = request.headers["content-length"];
     const bodied = request.headers["transfer-encoding"] !== undefined || (length !== undefined && length !== "0");
@@ -137,7 +138,6 @@ export class Listener {
       this.server.emit("setTicketKeys" in this.server ? "secureConnection" : "connection", socket);
       return;
     }
-    socket.on("error", () => socket.destroy());
     if (head.length > 0) socket.unshift(head);
     const response = new ServerResponse(request);
     response.shouldKeepAlive = false;
@@ -146,17 +146,37 @@ export class Listener {
     new Exchange(this.shared, request, response, false, protocol).start();
   }
 
-  /** The parser gave up on a connection: one answer if none has begun, then the end. */
+  /** Runs `then` in its turn on a connection that Node's server has let go of. */
+  private released(socket: Socket, then: () => void): void {
+    // Node took its own listener away. Once only, though a connection may come here again and again.
+    socket.off("error", destroyOnError).on("error", destroyOnError);
+    this.shared.connections.inTurn(socket, undefined, () => {
+      // The limit of an idle connection, set by the answer before.
+      socket.setTimeout(0);
+      then();
+    });
+  }
+
+  /** The parser gave up on a connection: what came before gets its answer, then there is one for this, and the end. */
   private clientError(error: Error, duplex: Duplex): void {
     const socket = duplex as Socket;
+    const { connections, settings } = this.shared;
+    // Answered already; Node reports every further piece of nonsense.
+    if (socket.writableEnded) return;
     const status = statusOfParserError(errorCode(error));
-    this.shared.refused.add(socket);
-    let last: Exchange | undefined;
-    for (const exchange of this.shared.exchanges) if (exchange.socket === socket) last = exchange;
-    if (status === undefined || !socket.writable) socket.destroy();
-    else if (last !== undefined) last.inputFailed(status);
-    else endWith(socket, status);
+    if (status === undefined || !socket.writable) {
+      socket.destroy();
+      return;
+    }
+    const active = connections.active(socket);
+    connections.dropIncomplete(socket);
+    if (active?.awaitsBody === true) active.inputFailed(status);
+    else connections.inTurn(socket, undefined, () => endWith(socket, status, settings.limits.lingerTimeout));
   }
+}
+
+function destroyOnError(this: Socket): void {
+  this.destroy();
 }
 
 function serverOptions(shared: ProxyShared) {
@@ -172,9 +192,17 @@ function serverOptions(shared: ProxyShared) {
   };
 }
 
-function endWith(socket: Duplex, status: number): void {
-  socket.on("error", () => socket.destroy());
-  socket.end(rawAnswer(status), "latin1", () => socket.destroy());
+/**
+ * Answers and ends a connection that no exchange is in charge of. What the client still sends is thrown away for
+ * `linger` milliseconds: closing on it would reset the connection, and the answer could be lost.
+ */
+function endWith(socket: Socket, status: number, linger: number): void {
+  socket.off("error", destroyOnError).on("error", destroyOnError);
+  socket.end(rawAnswer(status), "latin1");
+  const timer = setTimeout(() => socket.destroy(), linger);
+  socket.on("close", () => clearTimeout(timer));
+  socket.on("end", () => socket.destroy());
+  socket.resume();
 }
 
 function headWithoutUpgrade(request: IncomingMessage): string {

@@ -1,7 +1,10 @@
 import { buildConnector, Pool } from "undici";
 import type { Upstream, UpstreamTransport } from "../../model/types.js";
 
-/** NGINX's defaults: proxy_connect_timeout, proxy_read_timeout, proxy_send_timeout. */
+/**
+ * NGINX's defaults: proxy_connect_timeout, proxy_read_timeout, proxy_send_timeout. undici's clock for the first two is
+ * coarse: they end up to a second late, never early.
+ */
 export const DEFAULT_TIMEOUT = 60_000;
 
 /**
@@ -137,7 +140,13 @@ function openPool(origin: Origin): Pool {
     rejectUnauthorized: false,
   });
   return new Pool(origin.url, {
-    connect: (options, callback) => connect({ ...options, servername: undefined }, callback),
+    connect: (options, callback) => {
+      connect({ ...options, servername: undefined }, (...result) => {
+        // Ahead of undici's own listener.
+        result[1]?.on("error", renameReset);
+        callback(...result);
+      });
+    },
     // 0 means one request a connection; 1 means keep-alive without pipelining.
     pipelining: origin.transport.keepalive === 0 ? 0 : 1,
     // Shorter than the idle time of common servers, so that a request rarely meets a connection being closed.
@@ -149,4 +158,12 @@ function openPool(origin: Origin): Pool {
     maxHeaderSize: 64 * 1024,
     strictContentLength: true,
   });
+}
+
+/**
+ * undici takes ECONNRESET for the regular end of a body that lasts until the connection ends, and a client could not
+ * tell the part that it got from the whole. Under another code it is the failure that it is.
+ */
+function renameReset(error: NodeJS.ErrnoException): void {
+  if (error.code === "ECONNRESET") error.code = "PEER_RESET";
 }
