@@ -46,3 +46,10 @@ export interface ModelChange {
   upstreams: Map<string, Upstream | undefined>;
   certificates: Map<string, Certificate | undefined>;
 }
+
+/** The whole model in force: a change from nothing. */
+export interface ModelSnapshot extends ModelChange {
+  hosts: Map<string, HostRules>;
+  upstreams: Map<string, Upstream>;
+  certificates: Map<string, Certificate>;
+}

@@ -1,5 +1,5 @@
 /** The surface of the binding that the controller and the proxies use. Implemented by `Core` and `RouteTable`. */
-import type { Decision, ExplainStep, RequestInput } from "./decision.js";
+import type { ChosenPeer, Decision, ExplainStep, RequestInput } from "./decision.js";
 import type { RegexProblem } from "./errors.js";
 import type { HostPattern, HostRules, PeerSetSource } from "./source.js";
 
@@ -20,8 +20,11 @@ export interface RoutingTable {
   removePeers(key: string): void;
   /** Decides a request. Never throws for a request; `random` is a number from [0, 2^32). */
   decide(request: RequestInput, random: number): Decision;
-  /** The peer that should be tried after `failed` ones (indices of the decision's upstream), undefined if none is left. */
-  nextPeer(upstreamKey: string, failed: readonly number[]): { address: string; port: number; index: number } | undefined;
+  /**
+   * The peer to try after those that failed, as the upstream's peers are now: on a ring the next one clockwise from the
+   * first choice, else the next in order. Each is met once; undefined if none is left.
+   */
+  nextPeer(upstreamKey: string, failed: readonly ChosenPeer[]): ChosenPeer | undefined;
   /** As decide, with every rule that was tried, in order. */
   explain(request: RequestInput, random: number): { decision: Decision; steps: ExplainStep[] };
 }

@@ -33,6 +33,13 @@ export interface DecisionOrigin {
   path: string;
 }
 
+/** A peer that was picked: an IP literal without brackets, and where on its ring or in its order it stands. */
+export interface ChosenPeer {
+  address: string;
+  port: number;
+  position: number;
+}
+
 /** What to do with a request. All text is byte strings, ready for the wire. */
 export type Decision =
   | {
@@ -41,7 +48,7 @@ export type Decision =
       upstreamKey: string;
       /** `namespace/service:port`. */
       upstream: string;
-      peer: { address: string; port: number; index: number };
+      peer: ChosenPeer;
       /** Path and query for the upstream. */
       target: string;
       headers: FilledHeaderChange[];

@@ -156,7 +156,10 @@ export interface PeerSetSource {
   peers: Peer[];
 }
 
-/** Text form of a pattern: `shop.example.com`, `*.example.com` (one label), `**.example.com` (any number), `` (no host), `default`. */
+/**
+ * Text form of a pattern: `shop.example.com`, `*.example.com` (one label), `**.example.com` (any number), `` (no host),
+ * `(default)`, which no host can be called.
+ */
 export function patternText(pattern: HostPattern): string {
   switch (pattern.kind) {
     case "exact":
@@ -166,6 +169,6 @@ export function patternText(pattern: HostPattern): string {
     case "any":
       return "";
     case "default":
-      return "default";
+      return "(default)";
   }
 }

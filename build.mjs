@@ -1,0 +1,76 @@
+// Brings a checkout to a state that can run: installs what the lock file names, compiles the core and the TypeScript.
+// Does nothing when nothing has changed. Plain JavaScript, because it runs before anything is installed.
+import { spawnSync } from "node:child_process";
+import { createHash } from "node:crypto";
+import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { dirname, join } from "node:path";
+import { fileURLToPath } from "node:url";
+
+const root = dirname(fileURLToPath(import.meta.url));
+const quiet = process.argv.includes("--quiet");
+const force = process.argv.includes("--force");
+const SOURCES = ["core-wasm", "controller", "bench", "test"];
+const SETTINGS = ["package.json", "package-lock.json", "tsconfig.json", "asconfig.json"];
+
+const [major, minor] = process.versions.node.split(".").map(Number);
+if (major < 20 || (major === 20 && minor < 19)) {
+  console.error(`njet-kic needs Node 20.19 or newer; this is ${process.versions.node}`);
+  process.exit(1);
+}
+
+/** Progress goes to standard error: standard output belongs to the command that follows. */
+function say(text) {
+  if (!quiet) console.error(text);
+}
+
+function run(command, args) {
+  const result = spawnSync(command, args, { cwd: root, encoding: "utf8", shell: process.platform === "win32" });
+  if (result.status === 0) return;
+  console.error(`${command} ${args.join(" ")} failed${result.error ? `: ${result.error.message}` : ""}`);
+  console.error(`${result.stdout ?? ""}${result.stderr ?? ""}`);
+  process.exit(1);
+}
+
+function hash(...contents) {
+  const sum = createHash("sha256");
+  for (const content of contents) sum.update(content);
+  return sum.digest("hex");
+}
+
+function sourceFiles(folder) {
+  return readdirSync(join(root, folder), { recursive: true, withFileTypes: true })
+    .filter((entry) => entry.isFile() && entry.name.endsWith(".ts"))
+    .map((entry) => join(entry.parentPath ?? entry.path, entry.name))
+    .sort();
+}
+
+/** True if the stamp at `path` says `value`. */
+function stamped(path, value) {
+  return existsSync(path) && readFileSync(path, "utf8") === value;
+}
+
+function install() {
+  const stamp = join(root, "node_modules", ".njet-kic-installed");
+  const wanted = hash(readFileSync(join(root, "package-lock.json")));
+  if (stamped(stamp, wanted)) return;
+  say("installing packages");
+  run("npm", ["ci", "--no-audit", "--no-fund"]);
+  writeFileSync(stamp, wanted);
+}
+
+function build() {
+  const stamp = join(root, "dist", ".built");
+  const files = [...SETTINGS.map((name) => join(root, name)), ...SOURCES.flatMap(sourceFiles)];
+  const wanted = hash(...files.flatMap((file) => [file.slice(root.length), readFileSync(file)]));
+  if (!force && stamped(stamp, wanted)) return;
+  rmSync(join(root, "dist"), { recursive: true, force: true });
+  mkdirSync(join(root, "dist"));
+  say("compiling the core");
+  run(process.execPath, [join("node_modules", "assemblyscript", "bin", "asc.js"), "--target", "release"]);
+  say("compiling TypeScript");
+  run(process.execPath, [join("node_modules", "typescript", "bin", "tsc"), "-p", "tsconfig.json"]);
+  writeFileSync(stamp, wanted);
+}
+
+install();
+build();

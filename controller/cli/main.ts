@@ -1,0 +1,128 @@
+#!/usr/bin/env node
+import { readFileSync } from "node:fs";
+import { Command, InvalidArgumentError, Option } from "commander";
+import { loadCore } from "../core-file.js";
+import { runLint } from "./lint.js";
+import { type MatchOptions, runMatch, runMatchFile } from "./match.js";
+import { type RunOptions, runController } from "./run.js";
+import { runSample } from "./start.js";
+
+const version: string = JSON.parse(readFileSync(new URL("../../../package.json", import.meta.url), "utf8")).version;
+
+function port(text: string): number {
+  const value = Number(text);
+  if (!Number.isInteger(value) || value < 0 || value > 65535) throw new InvalidArgumentError("a port is 0 to 65535");
+  return value;
+}
+
+function seconds(text: string): number {
+  const value = Number(text);
+  if (!Number.isFinite(value) || value < 0) throw new InvalidArgumentError("a number of seconds, 0 or more");
+  return value;
+}
+
+/** Gathers `-H 'Name: value'` options; repeated headers are kept apart until the request is made. */
+function header(text: string, before: Record<string, string>): Record<string, string> {
+  const colon = text.indexOf(":");
+  if (colon < 1) throw new InvalidArgumentError("a header is 'Name: value'");
+  const name = text.slice(0, colon).trim().toLowerCase();
+  const value = text.slice(colon + 1).trim();
+  const known = before[name];
+  return { ...before, [name]: known === undefined ? value : `${known}${name === "cookie" ? "; " : ", "}${value}` };
+}
+
+function list(text: string): string[] {
+  return text.split(",").filter((part) => part !== "");
+}
+
+const classOption = () => new Option("--ingress-class <name>", "class of the objects to serve").default("njet");
+
+function withServing(command: Command): Command {
+  return command
+    .option("--http-port <n>", "port for http", port, 8080)
+    .option("--https-port <n>", "port for https", port, 8443)
+    .option("--address <ip>", "address to bind both ports to", "::")
+    .option("--default-certificate <dir>", "folder with tls.crt and tls.key for unknown names")
+    .option("--trusted-proxies <cidrs>", "networks whose X-Forwarded-* headers count, comma-separated", list, [])
+    .option("--drain-seconds <n>", "time for requests under way after SIGTERM", seconds, 30)
+    .option("--no-access-log", "write no access log")
+    .addOption(classOption());
+}
+
+const program = new Command("njet-kic")
+  .description("Ingress controller for OpenNJet and NGINX whose decisions are made by one WebAssembly core")
+  .version(version)
+  .showHelpAfterError("(--help lists the options)");
+
+withServing(program.command("run"))
+  .description("serve the objects of a folder; changes act without a restart")
+  .requiredOption("--config-dir <dir>", "folder of YAML and JSON files")
+  .addOption(new Option("--proxy <name>", "proxy to drive").choices(["embedded"]).default("embedded"))
+  .action(async (options: RunOptions) => finish(runController(await loadCore(), options)));
+
+withServing(program.command("start"))
+  .description("as run; without --config-dir, serve the sample in examples/cafe with upstreams of its own")
+  .option("--config-dir <dir>", "folder of YAML and JSON files")
+  .action(async (options: Omit<RunOptions, "configDir"> & { configDir?: string }) => {
+    const core = await loadCore();
+    const { configDir } = options;
+    await finish(configDir === undefined ? runSample(core, options) : runController(core, { ...options, configDir }));
+  });
+
+program
+  .command("match")
+  .description("print the decision for a request, or for each line of a file of requests")
+  .argument("[url]", "URL of the request; its text is taken as it is written")
+  .requiredOption("--config-dir <dir>", "folder of YAML and JSON files")
+  .option("--json", "print JSON", false)
+  .option("--explain", "print every rule that was tried, and why it was passed over", false)
+  .option("-X, --method <method>", "method of the request", "GET")
+  .option("-H, --header <header>", "header of the request, 'Name: value'; may be repeated", header, {})
+  .option("--client <ip>", "address of the client")
+  .option("--requests <file>", 'file with one JSON request a line: {"method","url","headers","client"}; - reads stdin')
+  .addOption(classOption())
+  .action(async (url: string | undefined, options: MatchOptions & MatchInput) => {
+    const core = await loadCore();
+    const { requests, method, header: headers, client } = options;
+    if ((url === undefined) === (requests === undefined)) program.error("match needs a URL or --requests, not both");
+    const status =
+      requests === undefined
+        ? runMatch(core, { url: url ?? "", method, headers, client }, options, process.stdout, process.stderr)
+        : runMatchFile(core, requests, options, process.stdout, process.stderr);
+    await finish(status);
+  });
+
+interface MatchInput {
+  requests?: string;
+  method: string;
+  header: Record<string, string>;
+  client?: string;
+}
+
+program
+  .command("lint")
+  .description("list every object with its state and problems; exit status 1 if any is Invalid")
+  .argument("<path...>", "files and folders")
+  .option("--json", "print one JSON array", false)
+  .addOption(classOption())
+  .action(async (paths: string[], options: { json: boolean; ingressClass: string }) => {
+    await finish(runLint(paths, options, await loadCore(), process.stdout));
+  });
+
+/** Sets the exit status; output that is still on its way gets out. */
+async function finish(status: Promise<number>): Promise<void> {
+  process.exitCode = await status;
+}
+
+// A reader of our output that goes away, as in `| head`, is no error.
+process.stdout.on("error", (error: NodeJS.ErrnoException) => {
+  if (error.code === "EPIPE") process.exit(0);
+  throw error;
+});
+
+program.parseAsync().catch((error: NodeJS.ErrnoException) => {
+  const hint =
+    error.code === "EADDRINUSE" ? " (another program has the port; --http-port and --https-port choose others)" : "";
+  process.stderr.write(`njet-kic: ${error.message}${hint}\n`);
+  process.exit(1);
+});

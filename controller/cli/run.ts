@@ -1,0 +1,97 @@
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import type { Core } from "../../core-wasm/binding/core.js";
+import { RouteTable } from "../../core-wasm/binding/route-table.js";
+import { Controller } from "../controller.js";
+import { BufferedLineSink } from "../observability/line-sink.js";
+import { createLogger, type Logger } from "../observability/logger.js";
+import { EmbeddedProxy } from "../proxies/embedded/embedded-proxy.js";
+
+/** Options of `run` and `start`. */
+export interface RunOptions {
+  configDir: string;
+  httpPort: number;
+  httpsPort: number;
+  /** Address that both ports are bound to. */
+  address: string;
+  ingressClass?: string;
+  accessLog: boolean;
+  /** Folder with tls.crt and tls.key, for handshakes that no object has a certificate for. */
+  defaultCertificate?: string;
+  trustedProxies: string[];
+  /** How long requests under way may take to end after SIGTERM. */
+  drainSeconds: number;
+}
+
+/** A controller at work, and how to end it. */
+export interface Running {
+  controller: Controller;
+  logger: Logger;
+  ports: { http: number; https: number };
+  /** Stops taking requests, lets those under way end, and gives everything back. */
+  stop(): Promise<void>;
+}
+
+/** Starts a controller with the embedded proxy; its ports are open, its folder is not yet read. */
+export async function launch(core: Core, options: RunOptions): Promise<Running> {
+  const log = new BufferedLineSink(process.stderr);
+  const access = new BufferedLineSink(process.stdout);
+  const logger = createLogger({ sink: log, now: Date.now });
+  const proxy = new EmbeddedProxy({
+    table: new RouteTable(core),
+    logger,
+    http: { address: options.address, port: options.httpPort },
+    https: { address: options.address, port: options.httpsPort },
+    trustedProxies: options.trustedProxies,
+    ...(options.accessLog ? { accessLog: access } : {}),
+    ...(options.defaultCertificate === undefined ? {} : { defaultCertificate: readPair(options.defaultCertificate) }),
+  });
+  await proxy.listen();
+  const controller = new Controller({
+    checker: core,
+    proxy,
+    logger,
+    ...(options.ingressClass === undefined ? {} : { ingressClass: options.ingressClass }),
+  });
+  const { http, https } = proxy.addresses();
+  return {
+    controller,
+    logger,
+    ports: { http: http?.port ?? 0, https: https?.port ?? 0 },
+    async stop() {
+      await controller.close();
+      await proxy.close(options.drainSeconds * 1000);
+      await Promise.all([access.close(), log.close()]);
+    },
+  };
+}
+
+function readPair(folder: string): { chain: string; key: string } {
+  return { chain: readFileSync(join(folder, "tls.crt"), "utf8"), key: readFileSync(join(folder, "tls.key"), "utf8") };
+}
+
+/** Resolves on the first SIGTERM or SIGINT. A second one ends the process at once. */
+export function stopSignal(): Promise<NodeJS.Signals> {
+  return new Promise((resolve) => {
+    let asked = false;
+    const onSignal = (signal: NodeJS.Signals) => {
+      if (asked) process.exit(1);
+      asked = true;
+      resolve(signal);
+    };
+    process.on("SIGTERM", onSignal);
+    process.on("SIGINT", onSignal);
+  });
+}
+
+/** `run`: serves a folder until it is told to stop. Resolves with the exit status. */
+export async function runController(core: Core, options: RunOptions): Promise<number> {
+  const running = await launch(core, options);
+  const stopped = stopSignal();
+  await running.controller.watch(options.configDir);
+  running.logger.info("serving", { configDir: options.configDir, ...running.ports });
+  const signal = await stopped;
+  running.logger.info("draining", { signal });
+  await running.stop();
+  return 0;
+}

@@ -1,0 +1,98 @@
+import type { PatternChecker } from "../core-wasm/binding/api.js";
+import { FolderSource } from "./files/folder-source.js";
+import { type ObjectChange, RoutingModel } from "./model/routing-model.js";
+import type { Logger } from "./observability/logger.js";
+import type { Proxy as DrivenProxy } from "./proxies/proxy.js";
+import { Planner } from "./reconcile/plan-changes.js";
+
+/** What a controller is made of. */
+export interface ControllerParts {
+  checker: PatternChecker;
+  proxy: DrivenProxy;
+  logger: Logger;
+  ingressClass?: string;
+}
+
+/**
+ * Keeps a proxy in step with the objects of a folder: changes go through the model into plans, and plans into the proxy,
+ * one after another. Whatever is wrong with an object, a file or a step is logged, and everything else goes on.
+ */
+export class Controller {
+  readonly model: RoutingModel;
+  readonly #planner = new Planner();
+  readonly #proxy: DrivenProxy;
+  readonly #logger: Logger;
+  #source: FolderSource | undefined;
+  #applying: Promise<void> = Promise.resolve();
+  /** What was last said about an object, so that it is said once. */
+  readonly #said = new Map<string, string>();
+
+  constructor(parts: ControllerParts) {
+    this.#proxy = parts.proxy;
+    this.#logger = parts.logger;
+    this.model = new RoutingModel({
+      checker: parts.checker,
+      source: "folder",
+      ...(parts.ingressClass === undefined ? {} : { ingressClass: parts.ingressClass }),
+    });
+  }
+
+  /** Takes changes in; resolves when they are in force in the proxy. */
+  change(changes: readonly ObjectChange[]): Promise<void> {
+    const update = this.model.update(changes);
+    const plan = this.#planner.planChanges(update);
+    this.#report(update.objects);
+    if (plan.steps.length === 0) return this.#applying;
+    this.#applying = this.#applying.then(async () => {
+      const begun = performance.now();
+      try {
+        const { generation, failures } = await this.#proxy.apply(plan);
+        const duration = Math.round((performance.now() - begun) * 10) / 10;
+        this.#logger.info("applied", { generation, steps: plan.steps.length, failures: failures.length, ms: duration });
+      } catch (error) {
+        this.#logger.error("apply failed; the last good state stays in force", { generation: plan.generation, error });
+      }
+    });
+    return this.#applying;
+  }
+
+  /** Reads a folder and follows it from then on; resolves when what it holds is in force. */
+  async watch(folder: string): Promise<void> {
+    const said = new Set<string>();
+    const source = new FolderSource(folder, (changes) => {
+      void this.change(changes);
+      const problems = source.problems().map((problem) => JSON.stringify(problem));
+      for (const text of problems) if (!said.has(text)) this.#logger.warn("file", JSON.parse(text));
+      said.clear();
+      for (const text of problems) said.add(text);
+    });
+    this.#source = source;
+    await source.start();
+    await this.#applying;
+  }
+
+  /** Stops following the folder; the proxy is not touched. */
+  async close(): Promise<void> {
+    await this.#source?.close();
+    await this.#applying;
+  }
+
+  #report(objects: ReadonlySet<string>): void {
+    for (const key of objects) {
+      const [kind, namespace, name] = key.split("/") as [
+        Parameters<RoutingModel["problems"]>[0]["kind"],
+        string,
+        string,
+      ];
+      const state = this.model.problems({ kind, namespace, name });
+      const problems = state?.problems.map(({ path, code, message }) => ({ path, code, message })) ?? [];
+      const text = state === undefined || problems.length === 0 ? "" : JSON.stringify([state.state, problems]);
+      if (text === (this.#said.get(key) ?? "")) continue;
+      if (text === "") this.#said.delete(key);
+      else this.#said.set(key, text);
+      if (state === undefined) continue;
+      const level = state.state === "Invalid" ? "error" : state.state === "Warning" ? "warn" : "info";
+      this.#logger[level]("object", { object: key, state: state.state, reason: state.reason, problems });
+    }
+  }
+}

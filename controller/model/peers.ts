@@ -1,0 +1,48 @@
+import type { Peer } from "../../core-wasm/binding/source.js";
+import type { Endpoint, EndpointSliceFragment, PortRef, ServiceFragment } from "../resources/fragments.js";
+import { compareText } from "./age.js";
+
+/** The peers of an upstream, or why there are none. */
+export interface PeersResult {
+  peers: Peer[];
+  problem?: "SERVICE_MISSING" | "SERVICE_EXTERNAL_NAME" | "SERVICE_PORT_MISSING";
+}
+
+/**
+ * Finds the peers of a port of a service. The port of an endpoint is that of the slice port with the name of the
+ * service port, whether the backend gives number or name. Each address and port counts once, however many slices hold
+ * it, and the order is always the same.
+ *
+ * Ready endpoints take part; with publishNotReadyAddresses those that are not ready too; terminating ones do not. If
+ * that leaves none, endpoints that terminate but still serve are used, as kube-proxy does (KEP-1669), so that the last
+ * pod of a rollout answers until its successor is ready.
+ */
+export function findPeers(
+  service: ServiceFragment | undefined,
+  port: PortRef,
+  slices: Iterable<EndpointSliceFragment>,
+): PeersResult {
+  if (service === undefined) return { peers: [], problem: "SERVICE_MISSING" };
+  if (service.external) return { peers: [], problem: "SERVICE_EXTERNAL_NAME" };
+  const candidates = service.ports.filter((entry) => (typeof port === "number" ? entry.port : entry.name) === port);
+  const servicePort = candidates.find((entry) => entry.protocol === "TCP") ?? candidates[0];
+  if (servicePort === undefined) return { peers: [], problem: "SERVICE_PORT_MISSING" };
+  const usable = new Map<string, Peer>();
+  const lastResort = new Map<string, Peer>();
+  for (const slice of slices) {
+    const slicePort = slice.ports.find((entry) => entry.name === servicePort.name);
+    if (slicePort === undefined) continue;
+    for (const endpoint of slice.endpoints) {
+      const peer: Peer = { address: endpoint.address, port: slicePort.port, weight: 1 };
+      const key = `${peer.address} ${peer.port}`;
+      if (isUsable(endpoint, service)) usable.set(key, peer);
+      else if (endpoint.terminating && endpoint.serving) lastResort.set(key, peer);
+    }
+  }
+  const chosen = usable.size > 0 ? usable : lastResort;
+  return { peers: [...chosen.values()].sort((a, b) => compareText(a.address, b.address) || a.port - b.port) };
+}
+
+function isUsable(endpoint: Endpoint, service: ServiceFragment): boolean {
+  return (endpoint.ready || service.publishNotReady) && !endpoint.terminating;
+}

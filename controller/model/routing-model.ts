@@ -1,0 +1,253 @@
+import type { PatternChecker } from "../../core-wasm/binding/api.js";
+import type { RoutingFragment, VirtualServerRouteFragment } from "../resources/fragments.js";
+import { type ObjectRef, refText } from "../resources/object-ref.js";
+import type { ParseContext } from "../resources/parse-context.js";
+import { type ParsedObject, parseObject } from "../resources/parse-object.js";
+import { type Problem, quote } from "../resources/problem.js";
+import { compareText } from "./age.js";
+import { CertificateIndex } from "./certificate-index.js";
+import { ClassRules, CONTROLLER_NAME, type SourceKind } from "./classes.js";
+import { claimedHosts, HostIndex } from "./host-index.js";
+import { Links } from "./links.js";
+import { type ObjectState, stateOf } from "./object-state.js";
+import type { ModelChange, ModelSnapshot } from "./types.js";
+import { UpstreamIndex } from "./upstream-index.js";
+
+/** An object that came, changed (`object` is its new content, any JSON value) or went (`object` is undefined). */
+export interface ObjectChange extends ObjectRef {
+  object: unknown;
+}
+
+/** What an update changed, and the objects (`Kind/namespace/name`) whose state may be another one now. */
+export interface ModelUpdate extends ModelChange {
+  objects: Set<string>;
+}
+
+export interface ModelOptions {
+  checker: PatternChecker;
+  source: SourceKind;
+  /** Value of --ingress-class; `njet` if absent. */
+  ingressClass?: string;
+  /** Whether upstreams of VirtualServers may name services of other namespaces. */
+  crossNamespaceServices?: boolean;
+}
+
+type Entry = ParsedObject & { ref: ObjectRef; served: boolean };
+type RoutingEntry = Extract<Entry, { kind: "routing" }>;
+
+/**
+ * The routing model: from Kubernetes objects to hosts, upstreams and certificates. It is fed with changes and answers
+ * with the pieces that are different then. The cost follows the change: indices lead from an object to the hosts,
+ * upstreams and certificates that it can touch, and only these are built again. The result depends on the objects alone,
+ * never on the order in which they came. No object, however wrong, disturbs another or makes `update` throw.
+ */
+export class RoutingModel {
+  readonly #context: ParseContext;
+  readonly #classes: ClassRules;
+  readonly #objects = new Map<string, Entry>();
+  readonly #objectsOfClass = new Links();
+  /** From a VirtualServerRoute (`namespace/name`) to the hosts that delegate to it. */
+  readonly #delegations = new Links();
+  readonly #hosts: HostIndex;
+  readonly #upstreams = new UpstreamIndex();
+  readonly #certificates: CertificateIndex;
+  #parsed = 0;
+
+  constructor(options: ModelOptions) {
+    this.#context = { checker: options.checker, crossNamespaceServices: options.crossNamespaceServices ?? false };
+    this.#classes = new ClassRules(options.ingressClass ?? "njet", options.source);
+    this.#hosts = new HostIndex((name) => this.#findRoute(name));
+    this.#certificates = new CertificateIndex((host) => this.#hosts.exclusiveOwner(host));
+  }
+
+  /** How many objects were parsed and how many pieces were built since the beginning. */
+  get counters(): { parsed: number; hosts: number; upstreams: number; certificates: number } {
+    return {
+      parsed: this.#parsed,
+      hosts: this.#hosts.rebuilt,
+      upstreams: this.#upstreams.rebuilt,
+      certificates: this.#certificates.rebuilt,
+    };
+  }
+
+  /** Takes in a batch of changes; of several for one object the last counts. */
+  update(changes: readonly ObjectChange[]): ModelUpdate {
+    const objects = new Set<string>();
+    const last = new Map(changes.map((change) => [refText(change), change]));
+    for (const [key, change] of last) {
+      this.#replace(key, change);
+      objects.add(key);
+    }
+    if (changes.some((change) => change.kind === "IngressClass")) this.#applyClasses(objects);
+    const hosts = this.#hosts.rebuild(objects);
+    for (const keys of hosts.referenced) for (const key of keys) this.#upstreams.reference(key);
+    for (const keys of hosts.released) for (const key of keys) this.#upstreams.release(key);
+    for (const host of hosts.rebuilt) this.#certificates.touchHost(host);
+    const touchedUpstreams = new Set<string>();
+    const upstreams = this.#upstreams.rebuild(touchedUpstreams);
+    for (const key of touchedUpstreams) objects.add(key.slice(0, key.lastIndexOf("/")));
+    const certificates = this.#certificates.rebuild(objects);
+    return { hosts: hosts.rules, upstreams, certificates, objects };
+  }
+
+  /** The whole model in force. */
+  snapshot(): ModelSnapshot {
+    return { hosts: this.#hosts.all(), upstreams: this.#upstreams.all(), certificates: this.#certificates.all() };
+  }
+
+  /** State of one object; undefined if there is none. */
+  problems(ref: ObjectRef): ObjectState | undefined {
+    const entry = this.#objects.get(refText(ref));
+    return entry && this.#stateOf(entry);
+  }
+
+  /** States of all objects, by kind, namespace and name. */
+  allObjects(): ObjectState[] {
+    return [...this.#objects.entries()].sort(([a], [b]) => compareText(a, b)).map(([, entry]) => this.#stateOf(entry));
+  }
+
+  #replace(key: string, change: ObjectChange): void {
+    const before = this.#objects.get(key);
+    if (before?.kind === "routing") {
+      if (before.served) this.#withdraw(before);
+      this.#objectsOfClass.unlink(before.className ?? "", key);
+    }
+    const { kind, namespace, name } = change;
+    const ref: ObjectRef = { kind, namespace, name };
+    if (change.object === undefined) {
+      this.#objects.delete(key);
+      this.#setShared(ref, undefined);
+      return;
+    }
+    this.#parsed += 1;
+    const entry: Entry = { ...parseObject(ref, change.object, this.#context), ref, served: false };
+    this.#objects.set(key, entry);
+    this.#setShared(ref, entry);
+    if (entry.kind !== "routing") return;
+    this.#objectsOfClass.link(entry.className ?? "", key);
+    if (this.#classes.serves(entry.className)) this.#serve(entry);
+  }
+
+  /** Hands objects that others refer to over to their index. */
+  #setShared(ref: ObjectRef, entry: Entry | undefined): void {
+    const name = `${ref.namespace}/${ref.name}`;
+    const { kind } = ref;
+    if (kind === "IngressClass") this.#classes.set(ref.name, entry?.kind === "class" ? entry.fragment : undefined);
+    if (kind === "Service") this.#upstreams.setService(name, entry?.kind === "service" ? entry.fragment : undefined);
+    if (kind === "EndpointSlice") this.#upstreams.setSlice(name, entry?.kind === "slice" ? entry.fragment : undefined);
+    if (kind === "Secret") this.#certificates.setSecret(name, entry?.kind === "secret" ? entry : undefined);
+  }
+
+  #serve(entry: RoutingEntry): void {
+    entry.served = true;
+    const fragment = entry.fragment;
+    if (fragment === undefined) return;
+    for (const upstream of fragment.upstreams) this.#upstreams.declare(upstream);
+    this.#certificates.request(fragment.meta, fragment.certificates);
+    if (fragment.kind === "VirtualServerRoute") this.#touchDelegating(fragment);
+    else this.#hosts.add(fragment);
+    for (const name of delegatedNames(fragment)) this.#delegations.link(name, hostOf(fragment));
+  }
+
+  #withdraw(entry: RoutingEntry): void {
+    entry.served = false;
+    const fragment = entry.fragment;
+    if (fragment === undefined) return;
+    for (const upstream of fragment.upstreams) this.#upstreams.withdraw(upstream);
+    this.#certificates.withdraw(fragment.meta, fragment.certificates);
+    if (fragment.kind === "VirtualServerRoute") this.#touchDelegating(fragment);
+    else this.#hosts.remove(fragment);
+    for (const name of delegatedNames(fragment)) this.#delegations.unlink(name, hostOf(fragment));
+  }
+
+  #touchDelegating(fragment: VirtualServerRouteFragment): void {
+    const { namespace, name } = fragment.meta.ref;
+    for (const host of this.#delegations.of(`${namespace}/${name}`)) this.#hosts.touch(host);
+  }
+
+  /** Serves or withdraws the objects of the classes whose standing changed. */
+  #applyClasses(objects: Set<string>): void {
+    for (const className of [...this.#objectsOfClass.sources()]) {
+      const served = this.#classes.serves(className || undefined);
+      for (const key of this.#objectsOfClass.of(className)) {
+        const entry = this.#objects.get(key);
+        if (entry?.kind !== "routing" || entry.served === served) continue;
+        if (served) this.#serve(entry);
+        else this.#withdraw(entry);
+        objects.add(key);
+      }
+    }
+  }
+
+  #findRoute(name: string): VirtualServerRouteFragment | undefined {
+    const entry = this.#objects.get(`VirtualServerRoute/${name}`);
+    if (entry?.kind !== "routing" || !entry.served) return undefined;
+    return entry.fragment?.kind === "VirtualServerRoute" ? entry.fragment : undefined;
+  }
+
+  #stateOf(entry: Entry): ObjectState {
+    if (entry.kind === "unserved") return stateOf(entry.ref, entry.problems, "Ignored");
+    if (entry.kind === "secret" && !entry.isTls) return stateOf(entry.ref, entry.problems, "Ignored");
+    if (entry.kind === "class") {
+      const own = entry.fragment?.controller === CONTROLLER_NAME;
+      return stateOf(entry.ref, entry.problems, own ? undefined : "Ignored");
+    }
+    if (entry.kind !== "routing") return stateOf(entry.ref, entry.problems);
+    if (!entry.served) return stateOf(entry.ref, [notServed(entry)], "Ignored");
+    if (entry.fragment === undefined) return stateOf(entry.ref, entry.problems);
+    return this.#stateOfServed(entry, entry.fragment);
+  }
+
+  #stateOfServed(entry: RoutingEntry, fragment: RoutingFragment): ObjectState {
+    const key = refText(entry.ref);
+    const problems = [...entry.problems];
+    const hosts = fragment.kind === "VirtualServerRoute" ? new Set([fragment.host]) : claimedHosts(fragment);
+    let rejected = false;
+    let takesPart = false;
+    for (const host of hosts) {
+      const result = this.#hosts.resultOf(host);
+      const finding = result?.findings.get(key);
+      problems.push(...(finding?.problems ?? []));
+      rejected ||= finding?.rejected ?? false;
+      takesPart ||= result?.participants.has(key) ?? false;
+    }
+    for (const upstream of fragment.upstreams) {
+      const problem = this.#upstreams.problemOf(upstream);
+      if (problem !== undefined) problems.push(problem);
+    }
+    for (const { host } of fragment.certificates) {
+      const problem = this.#certificates.problemOf(key, host);
+      if (problem !== undefined) problems.push(problem);
+    }
+    if (rejected) return stateOf(entry.ref, problems, "Rejected");
+    if (fragment.kind !== "VirtualServerRoute" || takesPart) return stateOf(entry.ref, problems);
+    return stateOf(entry.ref, [...problems, notReferenced(fragment)], "NoVirtualServerFound");
+  }
+}
+
+function delegatedNames(fragment: RoutingFragment): string[] {
+  if (fragment.kind !== "VirtualServer") return [];
+  return fragment.entries.filter((entry) => entry.kind === "delegated").map((entry) => entry.to);
+}
+
+function hostOf(fragment: RoutingFragment): string {
+  return fragment.kind === "Ingress" ? "" : fragment.host;
+}
+
+function notServed(entry: RoutingEntry): Problem {
+  const reason =
+    entry.className === undefined
+      ? "names no class, and no served class is the default one"
+      : `belongs to the class ${quote(entry.className)}, which is not served here`;
+  return {
+    path: "spec.ingressClassName",
+    code: "CLASS_NOT_SERVED",
+    message: `the object ${reason}`,
+    severity: "warning",
+  };
+}
+
+function notReferenced(fragment: VirtualServerRouteFragment): Problem {
+  const message = `no served VirtualServer of the host ${quote(fragment.host)} delegates to this object`;
+  return { path: "", code: "ROUTE_NOT_REFERENCED", message, severity: "warning" };
+}

@@ -1,0 +1,144 @@
+import { randomBytes } from "node:crypto";
+import type { AddressInfo } from "node:net";
+import type { Plan } from "../../reconcile/plan.js";
+import type { ApplyFailure, Proxy as DrivenProxy } from "../proxy.js";
+import { CertificateStore } from "./certificates.js";
+import { TrustedNetworks } from "./client-address.js";
+import { Listener } from "./listener.js";
+import { type EmbeddedProxyOptions, type Settings, settingsOf } from "./options.js";
+import { PlanSteps } from "./plan-steps.js";
+import type { ProxyShared } from "./proxy-shared.js";
+import { selfSigned } from "./self-signed.js";
+import { UpstreamRegistry } from "./upstream-registry.js";
+
+const DAY = 86_400_000;
+/** How often a closing proxy looks for connections that have become idle. */
+const DRAIN_INTERVAL = 25;
+/** A connection that was open when the proxy began to close has this long to bring a request. */
+const LATE_REQUEST_TIME = 500;
+const TICKET_KEY_SIZE = 48;
+
+/**
+ * The proxy inside the Node process. Every decision comes from the routing table; this class opens the ports,
+ * keeps upstreams and certificates, and carries plans out.
+ */
+export class EmbeddedProxy implements DrivenProxy {
+  private readonly certificates = new CertificateStore();
+  private readonly steps: PlanSteps;
+  private readonly shared: ProxyShared;
+  private readonly plain: Listener | undefined;
+  private readonly tls: Listener | undefined;
+  private generation = "";
+  private serving = false;
+  private applying: Promise<unknown> = Promise.resolve();
+  private closing: Promise<void> | undefined;
+
+  /** Throws a RangeError for a bad entry of `trustedProxies`, and what TLS throws for a bad default certificate. */
+  constructor(options: EmbeddedProxyOptions) {
+    const settings = settingsOf(options);
+    this.shared = {
+      settings,
+      upstreams: new UpstreamRegistry(),
+      trusted: new TrustedNetworks(settings.trustedProxies),
+      exchanges: new Set(),
+      refused: new WeakSet(),
+      draining: false,
+    };
+    this.steps = new PlanSteps({
+      table: settings.table,
+      upstreams: this.shared.upstreams,
+      certificates: this.certificates,
+      onCertificatesChanged: () => this.tls?.forgetSessions(randomBytes(TICKET_KEY_SIZE)),
+    });
+    if (settings.http !== undefined) this.plain = Listener.plain(this.shared);
+    if (settings.https !== undefined) {
+      const fallback = settings.defaultCertificate ?? madeCertificate(settings);
+      this.tls = Listener.tls(this.shared, this.certificates, fallback);
+    }
+  }
+
+  /** Opens the ports. Rejects with the system's error, such as EADDRINUSE, with no port left open. */
+  async listen(): Promise<void> {
+    const { http, https } = this.shared.settings;
+    if (this.plain !== undefined && http !== undefined) await this.plain.listen(http);
+    if (this.tls !== undefined && https !== undefined) {
+      try {
+        await this.tls.listen(https);
+      } catch (error) {
+        await this.plain?.close();
+        throw error;
+      }
+    }
+    this.serving = true;
+  }
+
+  /** Where the open ports are bound. */
+  addresses(): { http: AddressInfo | undefined; https: AddressInfo | undefined } {
+    return { http: this.plain?.address, https: this.tls?.address };
+  }
+
+  /** Plans are applied one after another, in the order of the calls. */
+  apply(plan: Plan): Promise<{ generation: string; failures: ApplyFailure[] }> {
+    const result = this.applying.then(async () => {
+      const failures = await this.steps.run(plan);
+      this.generation = plan.generation;
+      for (const failure of failures) this.shared.settings.logger.warn("step refused", { ...failure });
+      return { generation: this.generation, failures };
+    });
+    this.applying = result.catch(() => undefined);
+    return result;
+  }
+
+  state(): { generation: string; serving: boolean } {
+    return { generation: this.generation, serving: this.serving };
+  }
+
+  /** What is held right now; every figure but `openPools` returns to zero when the proxy is idle. */
+  counts(): { exchanges: number; connections: number; openPools: number; drainingPools: number } {
+    const pools = this.shared.upstreams.poolCount();
+    return {
+      exchanges: this.shared.exchanges.size,
+      connections: (this.plain?.connections ?? 0) + (this.tls?.connections ?? 0),
+      openPools: pools.open,
+      drainingPools: pools.draining,
+    };
+  }
+
+  /**
+   * Stops accepting; requests under way and tunnels have `graceMs` to end, idle connections are closed at once and
+   * each further answer carries `Connection: close`. What is left then is broken off. A second call waits for the first.
+   */
+  close(graceMs: number): Promise<void> {
+    this.closing ??= this.drain(graceMs);
+    return this.closing;
+  }
+
+  private async drain(graceMs: number): Promise<void> {
+    this.serving = false;
+    this.shared.draining = true;
+    const listeners = [this.plain, this.tls].filter((listener) => listener !== undefined);
+    const begun = performance.now();
+    const closed = Promise.all(listeners.map((listener) => listener.close()));
+    const sweep = setInterval(() => {
+      const late = performance.now() - begun >= Math.min(LATE_REQUEST_TIME, graceMs);
+      for (const listener of listeners) listener.closeIdle(late);
+    }, DRAIN_INTERVAL);
+    const cut = setTimeout(() => {
+      for (const listener of listeners) listener.destroyAll();
+    }, graceMs);
+    await closed;
+    clearInterval(sweep);
+    clearTimeout(cut);
+    await this.shared.upstreams.destroy();
+  }
+}
+
+function madeCertificate(settings: Settings): { chain: string; key: string } {
+  const now = settings.now();
+  return selfSigned({
+    commonName: "default certificate",
+    hosts: ["localhost"],
+    notBefore: now - DAY,
+    notAfter: now + 3650 * DAY,
+  });
+}

@@ -1,0 +1,307 @@
+import type { IncomingMessage, ServerResponse } from "node:http";
+import type { Socket } from "node:net";
+import type { Duplex } from "node:stream";
+import { TLSSocket } from "node:tls";
+import type { Decision, DecisionOrigin } from "../../../core-wasm/binding/decision.js";
+import { errorCode } from "../../observability/logger.js";
+import { type AttemptRecord, accessLine } from "./access-record.js";
+import { plainAddress } from "./client-address.js";
+import { refuseHead } from "./head-checks.js";
+import { headerValue } from "./header-names.js";
+import { ERROR_PAGE_TYPE, errorPage } from "./own-answers.js";
+import type { ProxyShared } from "./proxy-shared.js";
+import { Proxying } from "./proxying.js";
+import { saneRequestId } from "./request-headers.js";
+import { RequestView, rawHeader } from "./request-view.js";
+import { addResponseHeaders } from "./response-headers.js";
+import { joinTunnel } from "./tunnel.js";
+
+type ProxyDecision = Extract<Decision, { action: "proxy" }>;
+
+/** One request of a client and its answer, from the parsed head to the access log. */
+export class Exchange {
+  readonly requestId: string;
+  /** Address of the client; behind a trusted proxy not that of the connection. */
+  readonly client: string;
+  readonly peerAddress: string;
+  readonly scheme: "http" | "https";
+  readonly socket: Socket;
+  readonly attempts: AttemptRecord[] = [];
+  bytes = 0;
+  private readonly view: RequestView;
+  private readonly time: number;
+  private readonly started = performance.now();
+  private status: number | undefined;
+  private origin: DecisionOrigin | undefined;
+  private upstream: string | undefined;
+  private proxying: Proxying | undefined;
+  private lingerTimer: NodeJS.Timeout | undefined;
+  private headSent = false;
+  private tunnelled = false;
+  private over = false;
+  private inputOver = false;
+  /** The answer is out, its end is held back while the rest of the body is read. */
+  private heldOpen = false;
+  private broken = false;
+
+  constructor(
+    readonly shared: ProxyShared,
+    readonly request: IncomingMessage,
+    readonly response: ServerResponse,
+    /** The client waits for `100 Continue` before it sends the body. */
+    public expectsContinue: boolean,
+    /** Value of the Upgrade header where the connection is to become a tunnel. */
+    readonly upgrade: string | undefined,
+  ) {
+    const { settings, trusted } = shared;
+    this.socket = request.socket;
+    this.time = settings.now();
+    this.scheme = this.socket instanceof TLSSocket ? "https" : "http";
+    this.peerAddress = plainAddress(this.socket.remoteAddress ?? "");
+    this.client = trusted.clientOf(this.peerAddress, rawHeader(request.rawHeaders, "x-forwarded-for"));
+    this.requestId = saneRequestId(rawHeader(request.rawHeaders, "x-request-id")) ?? settings.requestId();
+    this.view = new RequestView(request, this.scheme, this.client, settings.allowUnderscoreHeaders);
+  }
+
+  /**
+   * Decides and acts; with `refusal`, a status that is already known, only answers. Whatever goes wrong ends in an
+   * answer to this request alone.
+   */
+  start(refusal?: number): void {
+    this.shared.exchanges.add(this);
+    this.response.on("close", () => this.finish());
+    // A write that crosses the end of the connection; "close" says the same.
+    this.response.on("error", ignore);
+    try {
+      const status = refusal ?? refuseHead(this.request, this.shared.settings.limits.maxTargetLength)?.status;
+      if (status !== undefined) this.refuse(status);
+      else this.act(this.shared.settings.table.decide(this.view, this.shared.settings.random()));
+    } catch (error) {
+      this.shared.settings.logger.error("request failed", { requestId: this.requestId, error });
+      this.fail(500);
+    }
+  }
+
+  /** True while the client has not sent its whole body. */
+  get awaitsBody(): boolean {
+    return this.hasBody && !this.request.complete;
+  }
+
+  get hasBody(): boolean {
+    const { headers } = this.request;
+    const length = headers["content-length"];
+    return headers["transfer-encoding"] !== undefined || (length !== undefined && length !== "0");
+  }
+
+  get isOver(): boolean {
+    return this.over;
+  }
+
+  /** Ends the request with a page of the proxy, or by breaking the connection if an answer has begun. */
+  fail(status: number): void {
+    this.proxying?.abandon();
+    if (this.over) return;
+    if (this.headSent) this.reset();
+    else this.answer(status, [], errorPage(status), ERROR_PAGE_TYPE);
+  }
+
+  /** As fail; nothing further is read from the connection. */
+  refuse(status: number): void {
+    this.shared.refused.add(this.socket);
+    this.response.shouldKeepAlive = false;
+    this.fail(status);
+  }
+
+  /**
+   * No further byte from the client can be made sense of, or none will come. A request that is still incomplete is
+   * refused; a complete one, such as the one before the nonsense, gets its answer and the connection ends with it.
+   */
+  inputFailed(status: number): void {
+    this.inputOver = true;
+    if (this.heldOpen) this.response.end();
+    else if (this.awaitsBody) this.refuse(status);
+    else {
+      this.shared.refused.add(this.socket);
+      this.response.shouldKeepAlive = false;
+      this.response.once("finish", () => this.socket.destroySoon());
+    }
+  }
+
+  /** Breaks the connection so that the client can't take what it has for a whole answer. */
+  reset(): void {
+    this.broken = true;
+    if (this.socket instanceof TLSSocket || this.socket.destroyed) this.socket.destroy();
+    else this.socket.resetAndDestroy();
+  }
+
+  /** Writes the head of an answer. `headers` is a flat list; false if it can't be sent, with nothing written. */
+  sendHead(
+    status: number,
+    reason: string | undefined,
+    headers: string[],
+    own: { date: boolean; server: boolean },
+  ): boolean {
+    const { response } = this;
+    const { serverName } = this.shared.settings;
+    if (own.server && serverName !== "") headers.push("Server", serverName);
+    if (!own.date) response.sendDate = false;
+    if (this.shared.draining) response.shouldKeepAlive = false;
+    const phrase = reason === undefined ? "" : headerValue(reason);
+    try {
+      if (phrase === "") response.writeHead(status, headers);
+      else response.writeHead(status, phrase, headers);
+    } catch (error) {
+      this.shared.settings.logger.warn("answer head refused", { requestId: this.requestId, code: errorCode(error) });
+      return false;
+    }
+    this.status = status;
+    this.headSent = true;
+    return true;
+  }
+
+  /**
+   * The answer is complete. A client that is still sending its body is read for a while, then cut off. Closing a
+   * connection with unread bytes makes the kernel reset it, and the client may lose the answer: where the connection
+   * is to close and the length told the client that it has everything, the end waits for the body instead.
+   */
+  endAnswer(): void {
+    const { response, request } = this;
+    if (!this.awaitsBody || this.inputOver) {
+      response.end();
+      return;
+    }
+    if (response.shouldKeepAlive || response.chunkedEncoding) {
+      this.linger(() => this.socket.destroy());
+      response.end();
+      return;
+    }
+    this.heldOpen = true;
+    response.flushHeaders();
+    this.linger(() => response.end());
+    request.once("end", () => response.end());
+    request.resume();
+  }
+
+  /** The upstream switched protocols: the connection carries raw bytes from here on. */
+  becomeTunnel(headers: string[], peer: Duplex, idleTimeout: number): void {
+    this.tunnelled = true;
+    this.headSent = true;
+    this.status = 101;
+    this.response.detachSocket(this.socket);
+    let head = "HTTP/1.1 101 Switching Protocols\r\n";
+    for (let i = 0; i < headers.length; i += 2) head += `${headers[i]}: ${headers[i + 1]}\r\n`;
+    this.socket.write(`${head}\r\n`, "latin1");
+    joinTunnel(this.socket, peer, idleTimeout, (sent) => {
+      this.bytes += sent;
+      this.finish();
+    });
+  }
+
+  private act(decision: Decision): void {
+    this.origin = decision.origin;
+    const { headers } = decision;
+    switch (decision.action) {
+      case "proxy":
+        this.proxy(decision);
+        return;
+      case "redirect": {
+        const extra = ["Location", headerValue(decision.location)];
+        addResponseHeaders(extra, decision.status, headers);
+        this.answer(decision.status, extra, errorPage(decision.status), ERROR_PAGE_TYPE);
+        return;
+      }
+      case "return": {
+        this.upstream = decision.upstream;
+        const extra: string[] = [];
+        addResponseHeaders(extra, decision.status, headers);
+        const body = decision.body === undefined ? errorPage(decision.status) : Buffer.from(decision.body, "latin1");
+        const type = decision.body === undefined ? ERROR_PAGE_TYPE : (decision.contentType ?? "text/plain");
+        this.answer(decision.status, extra, body, headerValue(type));
+      }
+    }
+  }
+
+  private proxy(decision: ProxyDecision): void {
+    this.upstream = decision.upstream;
+    const upstream = this.shared.upstreams.get(decision.upstreamKey);
+    if (upstream === undefined) {
+      this.fail(503);
+      return;
+    }
+    const limit = upstream.transport.clientMaxBodySize ?? this.shared.settings.limits.maxBodySize;
+    if (limit > 0 && Number(this.request.headers["content-length"] ?? 0) > limit) {
+      this.refuse(413);
+      return;
+    }
+    this.proxying = new Proxying(this, decision, upstream, limit);
+    this.proxying.begin();
+  }
+
+  /** An answer of the proxy itself. */
+  private answer(status: number, headers: string[], body: string | Buffer, contentType: string): void {
+    const { response } = this;
+    const bodiless = status === 204 || status === 304 || status < 200;
+    if (!bodiless) {
+      headers.push("Content-Type", contentType, "Content-Length", String(Buffer.byteLength(body)));
+    }
+    if (this.expectsContinue && this.awaitsBody) {
+      // The client may leave the body out now, and what comes next could be either.
+      this.inputOver = true;
+      this.shared.refused.add(this.socket);
+      response.shouldKeepAlive = false;
+    }
+    if (!this.sendHead(status, undefined, headers, { date: true, server: true })) {
+      this.reset();
+      return;
+    }
+    if (!bodiless && this.request.method !== "HEAD") {
+      this.bytes += Buffer.byteLength(body);
+      response.write(body);
+    }
+    this.endAnswer();
+  }
+
+  private linger(then: () => void): void {
+    this.lingerTimer ??= setTimeout(then, this.shared.settings.limits.lingerTimeout);
+  }
+
+  /** Runs once, when the answer was sent or the connection is gone. */
+  private finish(): void {
+    if (this.over) return;
+    this.over = true;
+    const whole = this.tunnelled || (this.response.writableFinished && !this.broken);
+    if (!whole || this.proxying?.finished === false) this.proxying?.abandon();
+    this.proxying?.release();
+    if (this.lingerTimer !== undefined && !this.awaitsBody) clearTimeout(this.lingerTimer);
+    else if (this.lingerTimer !== undefined) this.request.once("close", () => clearTimeout(this.lingerTimer));
+    this.shared.exchanges.delete(this);
+    this.log(!whole);
+  }
+
+  private log(aborted: boolean): void {
+    const sink = this.shared.settings.accessLog;
+    if (sink === undefined) return;
+    const { view } = this;
+    sink.write(
+      accessLine({
+        time: this.time,
+        requestId: this.requestId,
+        client: this.client,
+        scheme: this.scheme,
+        method: view.method,
+        host: view.host,
+        target: view.target,
+        protocol: view.protocol,
+        status: this.status,
+        bytes: this.bytes,
+        durationMs: Math.round((performance.now() - this.started) * 1000) / 1000,
+        origin: this.origin,
+        upstream: this.upstream,
+        attempts: this.attempts,
+        aborted,
+      }),
+    );
+  }
+}
+
+function ignore(): void {}

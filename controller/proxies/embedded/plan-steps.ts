@@ -1,0 +1,120 @@
+import type { RoutingTable } from "../../../core-wasm/binding/api.js";
+import { type HostPattern, patternText } from "../../../core-wasm/binding/source.js";
+import { errorCode } from "../../observability/logger.js";
+import type { Plan, PlanStep } from "../../reconcile/plan.js";
+import type { ApplyFailure } from "../proxy.js";
+import type { CertificateStore } from "./certificates.js";
+import type { UpstreamRegistry } from "./upstream-registry.js";
+
+/** Steps after which requests get their turn, so that a large plan does not hold up traffic. */
+const STEPS_PER_TURN = 32;
+
+export interface PlanTargets {
+  table: RoutingTable;
+  upstreams: UpstreamRegistry;
+  certificates: CertificateStore;
+  /** Called once for a plan that changed what handshakes get. */
+  onCertificatesChanged(): void;
+}
+
+/** Carries plans out, step by step, and knows which pieces are in place. */
+export class PlanSteps {
+  private readonly hosts = new Map<string, HostPattern>();
+
+  constructor(private readonly targets: PlanTargets) {}
+
+  /** Takes the steps in order. A step that fails leaves its piece as it was; the others go on. */
+  async run(plan: Plan): Promise<ApplyFailure[]> {
+    const failures: ApplyFailure[] = [];
+    const steps = plan.full ? [...plan.steps, ...this.leftOver(plan.steps)] : plan.steps;
+    let certificatesChanged = false;
+    for (let i = 0; i < steps.length; i++) {
+      if (i > 0 && i % STEPS_PER_TURN === 0) await new Promise((resolve) => setImmediate(resolve));
+      const step = steps[i];
+      try {
+        if (this.take(step)) certificatesChanged = true;
+      } catch (error) {
+        failures.push(failureOf(step, error));
+      }
+    }
+    if (certificatesChanged) this.targets.onCertificatesChanged();
+    return failures;
+  }
+
+  /** True if the step changed what handshakes get. */
+  private take(step: PlanStep): boolean {
+    const { table, upstreams, certificates } = this.targets;
+    switch (step.step) {
+      case "set-certificate":
+        return certificates.set(step.certificate);
+      case "remove-certificate":
+        return certificates.remove(step.host);
+      case "set-upstream":
+        if (step.upstream.transport.protocol === "grpc")
+          throw new UnsupportedError("gRPC upstreams are not served yet");
+        // Both in one turn: no request sees one without the other.
+        table.setPeers(step.upstream.peers);
+        upstreams.set(step.upstream);
+        return false;
+      case "remove-upstream":
+        table.removePeers(step.key);
+        upstreams.remove(step.key);
+        return false;
+      case "set-host":
+        table.setHost(step.rules);
+        this.hosts.set(patternText(step.rules.pattern), step.rules.pattern);
+        return false;
+      case "remove-host":
+        table.removeHost(step.pattern);
+        this.hosts.delete(patternText(step.pattern));
+        return false;
+    }
+  }
+
+  /** Removals of what stands and what the steps of a full plan do not name, routes first. */
+  private leftOver(steps: readonly PlanStep[]): PlanStep[] {
+    const named = new Set(steps.map((step) => `${kindOf(step)} ${pieceOf(step)}`));
+    const removals: PlanStep[] = [];
+    for (const [text, pattern] of this.hosts) {
+      if (!named.has(`host ${text}`)) removals.push({ step: "remove-host", pattern });
+    }
+    for (const key of this.targets.upstreams.keys()) {
+      if (!named.has(`upstream ${key}`)) removals.push({ step: "remove-upstream", key });
+    }
+    for (const host of this.targets.certificates.hosts()) {
+      if (!named.has(`certificate ${host}`)) removals.push({ step: "remove-certificate", host });
+    }
+    return removals;
+  }
+}
+
+class UnsupportedError extends Error {
+  readonly code = "PROXY_UNSUPPORTED";
+}
+
+function kindOf(step: PlanStep): "host" | "upstream" | "certificate" {
+  return step.step.endsWith("host") ? "host" : step.step.endsWith("upstream") ? "upstream" : "certificate";
+}
+
+function pieceOf(step: PlanStep): string {
+  switch (step.step) {
+    case "set-certificate":
+      return step.certificate.host;
+    case "remove-certificate":
+      return step.host;
+    case "set-upstream":
+      return step.upstream.peers.key;
+    case "remove-upstream":
+      return step.key;
+    case "set-host":
+      return patternText(step.rules.pattern);
+    case "remove-host":
+      return patternText(step.pattern);
+  }
+}
+
+function failureOf(step: PlanStep, error: unknown): ApplyFailure {
+  const certificate = step.step === "set-certificate";
+  const code = certificate ? "PROXY_CERTIFICATE_INVALID" : (errorCode(error) ?? "PROXY_STEP_FAILED");
+  return { piece: pieceOf(step), code, message: error instanceof Error ? error.message : "unknown failure" };
+}

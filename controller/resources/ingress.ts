@@ -1,0 +1,127 @@
+import type { Outcome, Route } from "../../core-wasm/binding/source.js";
+import { INGRESS_ANNOTATIONS, readUseRegex, warnAnnotations } from "./annotations.js";
+import type { Field } from "./field.js";
+import type { CertificateRequest, IngressFragment, IngressRule, PortRef, UpstreamDeclaration } from "./fragments.js";
+import { checkApiVersion, type ObjectMeta } from "./metadata.js";
+import { readHost, readObjectName, readPort, readPortName, readServiceName } from "./names.js";
+import { type ObjectRef, refText } from "./object-ref.js";
+import type { ParseContext } from "./parse-context.js";
+import { readIngressPath } from "./path-rule.js";
+
+/** Ingress networking.k8s.io/v1. Problems go to the list of `object`; the fragment counts only if none is an error. */
+export function parseIngress(object: Field, meta: ObjectMeta, context: ParseContext): IngressFragment {
+  checkApiVersion(object, "networking.k8s.io/v1");
+  warnAnnotations(meta.annotations, INGRESS_ANNOTATIONS);
+  const useRegex = readUseRegex(meta.annotations);
+  const spec = object.get("spec");
+  const backends = new Backends(meta.ref);
+  spec.isRequiredMap();
+  const defaultBackend = spec.get("defaultBackend").isMap() ? backends.read(spec.get("defaultBackend")) : undefined;
+  const rules = readRules(spec.get("rules"), useRegex, backends, meta.ref, context);
+  if (rules.length === 0 && !spec.get("defaultBackend").present) {
+    spec.error("FIELD_REQUIRED", "needs rules or a defaultBackend");
+  }
+  return {
+    kind: "Ingress",
+    meta,
+    rules,
+    ...(defaultBackend && { defaultBackend }),
+    upstreams: backends.upstreams(),
+    certificates: readTls(spec.get("tls"), rules, meta.ref.namespace),
+  };
+}
+
+/** The services that an Ingress names. One service and port is one upstream, however many paths lead to it. */
+class Backends {
+  readonly #ref: ObjectRef;
+  readonly #upstreams = new Map<string, UpstreamDeclaration>();
+
+  constructor(ref: ObjectRef) {
+    this.#ref = ref;
+  }
+
+  upstreams(): UpstreamDeclaration[] {
+    return [...this.#upstreams.values()];
+  }
+
+  /** Reads an IngressBackend: a service with a port by number or name. */
+  read(field: Field): Outcome | undefined {
+    if (!field.isRequiredMap()) return undefined;
+    if (field.get("resource").present) {
+      const reason = "a resource is no network endpoint that requests could be sent to";
+      field.get("resource").error("RESOURCE_BACKEND", `resource backends are not served: ${reason}; use service`);
+      return undefined;
+    }
+    const service = field.get("service");
+    if (!service.isRequiredMap()) return undefined;
+    const name = readServiceName(service.get("name"));
+    const port = readPortRef(service.get("port"));
+    if (name === undefined || port === undefined) return undefined;
+    const key = `${refText(this.#ref)}/${name}:${port}`;
+    if (!this.#upstreams.has(key)) {
+      this.#upstreams.set(key, {
+        key,
+        display: `${this.#ref.namespace}/${name}:${port}`,
+        service: `${this.#ref.namespace}/${name}`,
+        port,
+        method: { kind: "round-robin" },
+        transport: { tls: false, protocol: "http" },
+        path: service.path,
+      });
+    }
+    return { kind: "proxy", upstream: key };
+  }
+}
+
+function readPortRef(field: Field): PortRef | undefined {
+  if (!field.isRequiredMap()) return undefined;
+  const kind = field.exactlyOne(["number", "name"]);
+  if (kind === undefined) return undefined;
+  return kind === "number" ? readPort(field.get("number")) : readPortName(field.get("name"));
+}
+
+function readRules(
+  list: Field,
+  useRegex: boolean,
+  backends: Backends,
+  ref: ObjectRef,
+  context: ParseContext,
+): IngressRule[] {
+  return list.items().map((item) => {
+    item.isRequiredMap();
+    const hostField = item.get("host");
+    const host = hostField.present && hostField.value !== "" ? (readHost(hostField) ?? "") : "";
+    const routes: IngressRule["routes"] = [];
+    const http = item.get("http");
+    const paths = http.isMap() ? http.get("paths").requiredItems() : [];
+    for (const entry of paths) {
+      if (!entry.isRequiredMap()) continue;
+      const parsed = readIngressPath(entry, useRegex, context.checker);
+      const outcome = backends.read(entry.get("backend"));
+      if (parsed === undefined || outcome === undefined) continue;
+      const route: Route = { path: parsed.rule, label: parsed.label, resource: refText(ref), matches: [], outcome };
+      routes.push({ route, path: entry.get("path").path });
+    }
+    return { host, path: item.path, routes };
+  });
+}
+
+/** A tls entry without hosts is meant for the hosts of the rules. */
+function readTls(list: Field, rules: readonly IngressRule[], namespace: string): CertificateRequest[] {
+  const requests: CertificateRequest[] = [];
+  for (const item of list.items()) {
+    if (!item.isRequiredMap()) continue;
+    const hosts = item
+      .get("hosts")
+      .items()
+      .map((host) => readHost(host))
+      .filter((host) => host !== undefined);
+    const secretField = item.get("secretName");
+    const secret = secretField.present && secretField.value !== "" ? readObjectName(secretField) : undefined;
+    if (secret === undefined) continue;
+    const named = hosts.length > 0 ? hosts : rules.map((rule) => rule.host).filter((host) => host !== "");
+    for (const host of new Set(named))
+      requests.push({ host, secret: `${namespace}/${secret}`, path: secretField.path });
+  }
+  return requests;
+}

@@ -1,0 +1,115 @@
+import type { PatternChecker } from "../../core-wasm/binding/api.js";
+import type { Route } from "../../core-wasm/binding/source.js";
+import { type ActionContext, readRedirect, readReturn } from "./action.js";
+import type { Field } from "./field.js";
+import type { VirtualServerEntry } from "./fragments.js";
+import { readObjectName, readQualifiedName } from "./names.js";
+import { type ObjectRef, refText } from "./object-ref.js";
+import { readMatches, readOutcome } from "./outcome.js";
+import { pathKey, readLocation } from "./path-rule.js";
+import { quote } from "./problem.js";
+
+/** What the routes of one object have in common. */
+export interface RouteContext {
+  ref: ObjectRef;
+  upstreamKeys: ReadonlyMap<string, string>;
+  checker: PatternChecker;
+}
+
+const ROUTE_FIELDS = ["path", "policies", "matches", "errorPages", "action", "splits"];
+const SNIPPET_FIELDS = ["http-snippets", "server-snippets", "location-snippets"];
+
+/** Reads `spec.routes` of a VirtualServer, in written order. */
+export function readRoutes(list: Field, context: RouteContext): VirtualServerEntry[] {
+  return readEntries(list, context, ["action", "splits", "route"]);
+}
+
+/** Reads `spec.subroutes` of a VirtualServerRoute: routes that cannot delegate any further. */
+export function readSubroutes(list: Field, context: RouteContext): { route: Route; path: string }[] {
+  return readEntries(list, context, ["action", "splits"]).filter((entry) => entry.kind === "own");
+}
+
+/** Raw configuration text is an error wherever it stands. */
+export function refuseSnippets(owner: Field): void {
+  for (const name of SNIPPET_FIELDS) {
+    if (!owner.get(name).present) continue;
+    const reason = "raw configuration from an object is how this family of controllers was taken over (CVE-2021-25742)";
+    owner.get(name).error("SNIPPET_REFUSED", `is refused: ${reason}; remove it`);
+  }
+}
+
+/** Policies are named, checked, and do not act yet. */
+export function checkPolicies(list: Field): void {
+  for (const item of list.items()) {
+    if (!item.isRequiredMap()) continue;
+    item.warnUnknown(["name", "namespace"]);
+    readObjectName(item.get("name"));
+    if (item.get("namespace").present) readObjectName(item.get("namespace"));
+  }
+  list.warnInactive();
+}
+
+function readEntries(
+  list: Field,
+  context: RouteContext,
+  outcomes: readonly ("action" | "splits" | "route")[],
+): VirtualServerEntry[] {
+  const entries: VirtualServerEntry[] = [];
+  const seen = new Set<string>();
+  for (const item of list.items()) {
+    if (!item.isRequiredMap()) continue;
+    const entry = readEntry(item, context, outcomes);
+    if (entry === undefined) continue;
+    const rule = entry.kind === "own" ? entry.route.path : entry.rule;
+    if (seen.has(pathKey(rule))) {
+      item.get("path").error("DUPLICATE_PATH", `there is another route with the path ${quote(labelOf(entry))}`);
+    }
+    seen.add(pathKey(rule));
+    entries.push(entry);
+  }
+  return entries;
+}
+
+function readEntry(
+  item: Field,
+  context: RouteContext,
+  outcomes: readonly ("action" | "splits" | "route")[],
+): VirtualServerEntry | undefined {
+  item.warnUnknown([...ROUTE_FIELDS, ...outcomes, ...SNIPPET_FIELDS]);
+  refuseSnippets(item);
+  checkPolicies(item.get("policies"));
+  checkErrorPages(item.get("errorPages"));
+  const parsed = readLocation(item.get("path"), context.checker);
+  const kind = item.exactlyOne(outcomes);
+  if (kind === "route") {
+    const to = readQualifiedName(item.get("route"), context.ref.namespace);
+    if (item.get("matches").present) {
+      item.get("matches").error("FIELD_CONFLICT", "a delegated route has no matches; put them into the subroutes");
+    }
+    if (parsed === undefined || to === undefined) return undefined;
+    const { rule, label } = parsed;
+    return { kind: "delegated", rule, label, to: `${to.namespace}/${to.name}`, path: item.get("route").path };
+  }
+  const actions: ActionContext = { upstreamKeys: context.upstreamKeys, path: parsed };
+  const matches = readMatches(item.get("matches"), actions, context.checker);
+  const outcome = kind === undefined ? undefined : readOutcome(item, kind, actions);
+  if (parsed === undefined || outcome === undefined) return undefined;
+  const route: Route = { path: parsed.rule, label: parsed.label, resource: refText(context.ref), matches, outcome };
+  return { kind: "own", route, path: item.get("path").path };
+}
+
+function checkErrorPages(list: Field): void {
+  for (const item of list.items()) {
+    if (!item.isRequiredMap()) continue;
+    item.warnUnknown(["codes", "return", "redirect"]);
+    for (const code of item.get("codes").requiredItems()) code.integer(300, 599);
+    const kind = item.exactlyOne(["return", "redirect"]);
+    if (kind === "return") readReturn(item.get("return"));
+    if (kind === "redirect") readRedirect(item.get("redirect"));
+  }
+  list.warnInactive();
+}
+
+function labelOf(entry: VirtualServerEntry): string {
+  return entry.kind === "own" ? entry.route.label : entry.label;
+}

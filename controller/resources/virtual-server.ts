@@ -1,0 +1,71 @@
+import { readRedirectCode } from "./action.js";
+import { warnAnnotations } from "./annotations.js";
+import type { Field } from "./field.js";
+import type { CertificateRequest, TlsRedirect, VirtualServerFragment } from "./fragments.js";
+import { checkApiVersion, type ObjectMeta } from "./metadata.js";
+import { readHost, readObjectName } from "./names.js";
+import type { ParseContext } from "./parse-context.js";
+import { checkPolicies, readRoutes, refuseSnippets } from "./routes.js";
+import { readUpstreams } from "./upstream.js";
+
+const FIELDS = ["ingressClassName", "host", "listener", "tls", "policies", "upstreams", "routes"];
+const SNIPPETS = ["http-snippets", "server-snippets"];
+
+/** VirtualServer k8s.njet.org/v1. Problems go to the list of `object`; the fragment counts only if none is an error. */
+export function parseVirtualServer(object: Field, meta: ObjectMeta, context: ParseContext): VirtualServerFragment {
+  checkApiVersion(object, "k8s.njet.org/v1");
+  object.warnUnknown(["apiVersion", "kind", "metadata", "spec", "status"]);
+  warnAnnotations(meta.annotations, []);
+  const spec = object.get("spec");
+  spec.isRequiredMap();
+  spec.warnUnknown([...FIELDS, ...SNIPPETS]);
+  refuseSnippets(spec);
+  const hostField = spec.get("host");
+  const host = hostField.required() ? readHost(hostField) : undefined;
+  checkListener(spec.get("listener"));
+  checkPolicies(spec.get("policies"));
+  const upstreams = readUpstreams(spec.get("upstreams"), meta.ref, context.crossNamespaceServices);
+  const upstreamKeys = new Map([...upstreams].map(([name, upstream]) => [name, upstream.key]));
+  const entries = readRoutes(spec.get("routes"), { ref: meta.ref, upstreamKeys, checker: context.checker });
+  const tls = readTls(spec.get("tls"), host ?? "", meta.ref.namespace);
+  return {
+    kind: "VirtualServer",
+    meta,
+    host: host ?? "",
+    entries,
+    upstreams: [...upstreams.values()],
+    ...tls,
+  };
+}
+
+function readTls(
+  field: Field,
+  host: string,
+  namespace: string,
+): { certificates: CertificateRequest[]; redirect?: TlsRedirect } {
+  field.isMap();
+  field.warnUnknown(["secret", "redirect"]);
+  const secretField = field.get("secret");
+  const secret = secretField.present ? readObjectName(secretField) : undefined;
+  const certificates = secret === undefined ? [] : [{ host, secret: `${namespace}/${secret}`, path: secretField.path }];
+  const redirect = readTlsRedirect(field.get("redirect"));
+  return { certificates, ...(redirect && { redirect }) };
+}
+
+function readTlsRedirect(field: Field): TlsRedirect | undefined {
+  if (!field.isMap()) return undefined;
+  field.warnUnknown(["enable", "code", "basedOn"]);
+  const enabled = field.get("enable").boolean() ?? false;
+  const code = readRedirectCode(field.get("code"));
+  const basedOn = field.get("basedOn").choice(["scheme", "x-forwarded-proto"]) ?? "scheme";
+  return enabled ? { code, basedOn } : undefined;
+}
+
+function checkListener(field: Field): void {
+  if (!field.isMap()) return;
+  field.warnUnknown(["http", "https"]);
+  for (const name of ["http", "https"]) {
+    if (field.get(name).present) readObjectName(field.get(name));
+  }
+  field.warnInactive();
+}

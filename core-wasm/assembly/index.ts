@@ -1,0 +1,232 @@
+/**
+ * The exports of the core. All values are 32-bit integers; text is bytes in memory, given by address and length. ABI.md
+ * documents each. Nothing here traps, whatever it is given.
+ */
+
+import { freeBuilder, newBuilder, problemPosition, problemReason, takeOutput } from "./compile/builder";
+import { compileKey } from "./compile/key";
+import { compileShard } from "./compile/shard";
+import { pad4, S_COOKIE, SETTING_HEADER } from "./image/layout";
+import { validateShard } from "./image/validate";
+import { decide, goOn } from "./match/evaluate";
+import { alloc as allocate, inMemory, free as release, usedBytes } from "./memory/heap";
+import { MODE_HEADER, overflowed, render } from "./request/render";
+import { E_LIMIT, E_MEMORY, E_POINTER, E_STATE, OK } from "./status";
+import {
+  D_RENDERED,
+  D_SETTINGS,
+  D_SETTINGS_LENGTH,
+  D_SHARD,
+  freeContext,
+  growCursors,
+  growScratch,
+  isContext,
+  keepTrace,
+  looksLikeContext,
+  X_TABLE,
+  X_WRITE,
+} from "./table/context";
+import {
+  addContext,
+  clearShards,
+  dropContext,
+  freeTable,
+  isTable,
+  loadShard,
+  newTable,
+  placeShard,
+  releaseDecision,
+  scratchSize,
+  T_CONTEXTS,
+  T_CURSORS,
+  T_GENERATION,
+  unloadShard,
+} from "./table/table";
+import { clearUpstreams, findUpstream, loadPeers, U_PEERS, unloadPeers } from "./table/upstreams";
+
+export * from "./balance/exports";
+export * from "./regex/exports";
+
+/** Version of this interface: major * 256 + minor. A caller accepts its own major and any minor from its own on. */
+export function abi_version(): u32 {
+  return 0x0100;
+}
+
+/** Memory for the caller: at least `size` bytes, 16-byte aligned; 0 if it can't be had. May move the memory. */
+export function alloc(size: u32): usize {
+  return allocate(size);
+}
+
+/** Gives back what `alloc` or a compile gave: OK, or E_POINTER. */
+export function free(pointer: usize): i32 {
+  return release(pointer) ? OK : E_POINTER;
+}
+
+/** Bytes in use by everything that lives in the core. */
+export function memory_used(): u32 {
+  return usedBytes();
+}
+
+/** A new, empty table; 0 if memory is short. */
+export function table_new(): usize {
+  return newTable();
+}
+
+/** Ends a table with all its contexts, shards and peer sets. */
+export function table_free(table: usize): i32 {
+  if (!isTable(table)) return E_POINTER;
+  while (true) {
+    let ctx: usize = load<u32>(table, T_CONTEXTS);
+    if (!ctx) break;
+    dropContext(table, ctx);
+    freeContext(ctx);
+  }
+  clearShards(table);
+  clearUpstreams(table);
+  freeTable(table);
+  return OK;
+}
+
+/** A number that changes with every change of the table; -10 for a wrong table. */
+export function table_generation(table: usize): i32 {
+  return isTable(table) ? <i32>(load<u32>(table, T_GENERATION) & 0x7fffffff) : E_POINTER;
+}
+
+/** A context with buffers for `input` bytes of host and target, and for `output` bytes of text; 0 if memory is short. */
+export function context_new(table: usize, input: u32, output: u32): usize {
+  let ctx = addContext(table, input, output);
+  if (!ctx) return 0;
+  if (growCursors(ctx, load<u32>(table, T_CURSORS)) && growScratch(ctx, scratchSize(table))) return ctx;
+  context_free(ctx);
+  return 0;
+}
+
+/** Ends a context. */
+export function context_free(ctx: usize): i32 {
+  if (!isContext(ctx)) return E_POINTER;
+  dropContext(load<u32>(ctx, X_TABLE), ctx);
+  freeContext(ctx);
+  return OK;
+}
+
+/** Switches the keeping of a trace on (1) or off (0). */
+export function context_trace(ctx: usize, on: u32): i32 {
+  if (!isContext(ctx)) return E_POINTER;
+  return keepTrace(ctx, on != 0) ? OK : E_MEMORY;
+}
+
+/** The result words of a compile: u32 image, u32 length, u32 position of a problem, u32 its reason. */
+const RESULT_SIZE: u32 = 16;
+
+function finish(b: usize, length: i32, result: usize): i32 {
+  store<u32>(result, length < 0 ? 0 : <u32>takeOutput(b));
+  store<u32>(result, length < 0 ? 0 : length, 4);
+  store<u32>(result, problemPosition(b), 8);
+  store<u32>(result, problemReason(b), 12);
+  freeBuilder(b);
+  return length < 0 ? length : OK;
+}
+
+/** Compiles a shard source. On success the image is the caller's, to be given back by `free`. */
+export function shard_compile(source: usize, length: u32, result: usize): i32 {
+  if (!inMemory(source, length) || !inMemory(result, RESULT_SIZE)) return E_POINTER;
+  let b = newBuilder(source, length);
+  if (!b) return E_MEMORY;
+  return finish(b, compileShard(b), result);
+}
+
+/** Compiles a shard source and puts the shard in place. The result words tell the length of the image; its address is 0. */
+export function shard_put(table: usize, source: usize, length: u32, result: usize): i32 {
+  if (!isTable(table)) return E_POINTER;
+  let status = shard_compile(source, length, result);
+  if (status != OK) return status;
+  let image: usize = load<u32>(result);
+  store<u32>(result, 0);
+  status = placeShard(table, image);
+  release(image);
+  return status;
+}
+
+/** Checks an image: OK, or what is wrong with it. */
+export function shard_validate(image: usize, length: u32): i32 {
+  return inMemory(image, length) ? validateShard(image, length) : E_POINTER;
+}
+
+/** Validates an image, copies it and puts the shard in place. */
+export function shard_load(table: usize, image: usize, length: u32): i32 {
+  return loadShard(table, image, length);
+}
+
+/** Takes the shard of a pattern (kind, host) out. */
+export function shard_remove(table: usize, pattern: u32, host: usize, length: u32): i32 {
+  return unloadShard(table, pattern, host, length);
+}
+
+/** Compiles the template of a hash key, which a peer set source takes in. */
+export function key_compile(source: usize, length: u32, result: usize): i32 {
+  if (!inMemory(source, length) || !inMemory(result, RESULT_SIZE)) return E_POINTER;
+  let b = newBuilder(source, length);
+  if (!b) return E_MEMORY;
+  return finish(b, compileKey(b), result);
+}
+
+/** Validates a peer set image, copies it and puts it in place under its key. */
+export function peers_load(table: usize, image: usize, length: u32): i32 {
+  return loadPeers(table, image, length);
+}
+
+/** Takes the peers of an upstream away. */
+export function peers_remove(table: usize, key: usize, length: u32): i32 {
+  return unloadPeers(table, key, length);
+}
+
+/** The peer set image of an upstream, 0 if it has none. Valid until the next change of the table. */
+export function peers_find(table: usize, key: usize, length: u32): usize {
+  if (!isTable(table) || !inMemory(key, length)) return 0;
+  let record = findUpstream(table, key, length);
+  return record ? <usize>load<u32>(record, U_PEERS) : 0;
+}
+
+/** Decides a request: 0 decided, 1 NEED, or a status below zero. See ABI.md, "Deciding a request". */
+export function route(ctx: usize, hostLength: u32, targetLength: u32, flags: u32, random: u32): i32 {
+  return decide(ctx, hostLength, targetLength, flags, random);
+}
+
+/** Goes on after NEED. */
+export function resume(ctx: usize): i32 {
+  return goOn(ctx);
+}
+
+/** Lets go of what the last decision refers to, so that replaced shards can be freed before the next request. */
+export function release_decision(ctx: usize): i32 {
+  if (!looksLikeContext(ctx)) return E_POINTER;
+  releaseDecision(ctx);
+  return OK;
+}
+
+/**
+ * Fills in the value of setting `index` of the last decision (a header change); its length, the text at the word
+ * "rendered text" of the context. Valid until the next call of `route`.
+ */
+export function render_setting(ctx: usize, index: u32): i32 {
+  if (!looksLikeContext(ctx)) return E_POINTER;
+  let image: usize = load<u32>(ctx, D_SHARD);
+  let at: usize = load<u32>(ctx, D_SETTINGS);
+  let end = at + load<u32>(ctx, D_SETTINGS_LENGTH);
+  if (!image) return E_STATE;
+  for (let i: u32 = 0; at < end; i++) {
+    let size = load<u32>(at, 4);
+    at += SETTING_HEADER;
+    if (i < index) {
+      at += size;
+      continue;
+    }
+    let name = 4 + pad4(load<u32>(at));
+    let start = load<u32>(ctx, X_WRITE);
+    render(ctx, at + name, size - name, MODE_HEADER, 0, load<u32>(image, S_COOKIE));
+    if (overflowed(ctx)) return E_LIMIT;
+    store<u32>(ctx, start, D_RENDERED);
+    return <i32>(load<u32>(ctx, X_WRITE) - start);
+  }
+  return E_STATE;
+}

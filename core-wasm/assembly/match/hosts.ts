@@ -1,0 +1,82 @@
+/** Which shard answers for a host: the exact one, else the longest wildcard that covers it, else the one without host. */
+import {
+  PATTERN_ANY_HOST,
+  PATTERN_EXACT,
+  PATTERN_ONE_LABEL,
+  S_HEADER_SIZE,
+  S_HOST_LENGTH,
+  S_PATTERN,
+} from "../image/layout";
+import { hashBytes, sameBytes } from "../memory/bytes";
+import { X_HOST, X_HOST_LENGTH } from "../table/context";
+import { imageOf, T_ANY, T_MASK, T_SHARDS, T_WILDCARDS } from "../table/table";
+import { TRACE_HOST, trace, tracing } from "./trace";
+
+const DOT: u32 = 46;
+
+/** The handle of the shard for `length` bytes at `host`, exact or wildcard by its hash; 0 if there is none. */
+function lookUp(table: usize, hash: u32, exact: bool, host: usize, length: u32): usize {
+  let slots: usize = load<u32>(table, T_SHARDS);
+  let mask = load<u32>(table, T_MASK);
+  let slot = hash & mask;
+  while (true) {
+    let at = slots + ((<usize>slot) << 3);
+    let handle: usize = load<u32>(at, 4);
+    if (!handle) return 0;
+    if (load<u32>(at) == hash) {
+      let image = imageOf(handle);
+      if (
+        load<u32>(image, S_HOST_LENGTH) == length &&
+        (load<u32>(image, S_PATTERN) == PATTERN_EXACT) == exact &&
+        sameBytes(image + S_HEADER_SIZE, host, length)
+      ) {
+        return handle;
+      }
+    }
+    slot = (slot + 1) & mask;
+  }
+}
+
+/** The wildcard shard with the longest suffix of the host of the request; 0 if none covers it. */
+function findWildcard(ctx: usize, table: usize): usize {
+  let start = ctx + X_HOST;
+  let length = load<u32>(ctx, X_HOST_LENGTH);
+  let labels: u32 = 0;
+  for (let i: u32 = 0; i < length; i++) {
+    if (load<u8>(start + i) != <u8>DOT) continue;
+    // At least one byte must stand for the asterisk.
+    if (!i) return 0;
+    labels++;
+    let suffix = start + i + 1;
+    let rest = length - i - 1;
+    let handle = lookUp(table, ~hashBytes(suffix, rest), false, suffix, rest);
+    if (!handle) continue;
+    if (load<u32>(imageOf(handle), S_PATTERN) == PATTERN_ONE_LABEL && labels > 1) continue;
+    return handle;
+  }
+  return 0;
+}
+
+/** The exact shard for a host that `takePlainHost` has taken; 0 if there is none, which does not say that it is a host. */
+export function findPlainHost(ctx: usize, table: usize, hash: u32): usize {
+  return lookUp(table, hash, true, ctx + X_HOST, load<u32>(ctx, X_HOST_LENGTH));
+}
+
+/** The handle of the shard that answers for the host of the request; 0 if there is none. */
+export function findShard(ctx: usize, table: usize): usize {
+  let length = load<u32>(ctx, X_HOST_LENGTH);
+  if (length) {
+    let host = ctx + X_HOST;
+    let handle = lookUp(table, hashBytes(host, length), true, host, length);
+    if (!handle && load<u32>(table, T_WILDCARDS)) {
+      if (tracing(ctx)) trace(ctx, TRACE_HOST, PATTERN_EXACT, false);
+      handle = findWildcard(ctx, table);
+    }
+    if (tracing(ctx))
+      trace(ctx, TRACE_HOST, handle ? load<u32>(imageOf(handle), S_PATTERN) : PATTERN_EXACT, handle != 0);
+    if (handle) return handle;
+  }
+  let any: usize = load<u32>(table, T_ANY);
+  if (tracing(ctx)) trace(ctx, TRACE_HOST, PATTERN_ANY_HOST, any != 0);
+  return any;
+}

@@ -1,0 +1,71 @@
+/** Asking the caller for header values, and taking them over. */
+import { FACTS, K_HEADER_COUNT, KEY_HEADER, pad4 } from "../image/layout";
+import { inMemory } from "../memory/heap";
+import { isFilled } from "../request/values";
+import { E_POINTER, OK } from "../status";
+import { NEED_SIZE, SLOT_SIZE, X_EPOCH, X_HANDLE, X_NEED_COUNT, X_NEEDS, X_SLOTS } from "../table/context";
+import { H_HEADERS } from "../table/table";
+
+/** The address of header `index` (u32 length, text) of a hash key. */
+function keyHeader(key: usize, index: u32): usize {
+  let at = key + KEY_HEADER;
+  // At most MAX_KEY_SLOTS steps; the list is inside the key, as its validation has shown.
+  for (let i: u32 = 0; i < index && i < load<u32>(key, K_HEADER_COUNT); i++) at += 4 + pad4(load<u32>(at));
+  return at;
+}
+
+/**
+ * Lists those slots of a need list (at `offset` in `image`; 0: none) that are not filled in yet. `base` is 0 for a shard,
+ * KEY_SLOTS for a hash key. False if nothing is missing.
+ */
+export function askFor(ctx: usize, image: usize, offset: u32, base: u32): bool {
+  if (!offset) return false;
+  let list = image + offset;
+  let count = load<u32>(list);
+  let needs: usize = load<u32>(ctx, X_NEEDS);
+  let missing: u32 = 0;
+  for (let i: u32 = 0; i < count; i++) {
+    let slot = load<u32>(list + 4 + ((<usize>i) << 2));
+    if (isFilled(ctx, base + slot)) continue;
+    let id = slot;
+    if (slot >= FACTS) {
+      if (base) id = <u32>keyHeader(image, slot - FACTS);
+      else id = load<u32>(<usize>load<u32>(load<u32>(ctx, X_HANDLE), H_HEADERS) + ((<usize>(slot - FACTS)) << 2));
+    }
+    let need = needs + missing * NEED_SIZE;
+    store<u32>(need, id);
+    store<u32>(need, 0, 4);
+    store<i32>(need, -1, 8);
+    // Which slot an answer is for; the caller need not know.
+    let at = ctx + (base + slot) * SLOT_SIZE;
+    store<u32>(at, missing, X_SLOTS + 4);
+    store<u32>(at, 0, X_SLOTS);
+    missing++;
+  }
+  store<u32>(ctx, missing, X_NEED_COUNT);
+  return missing != 0;
+}
+
+/** Takes the answers to the last request for values over into the slots of the same need list. */
+export function takeAnswers(ctx: usize, image: usize, offset: u32, base: u32): i32 {
+  let list = image + offset;
+  let count = load<u32>(list);
+  let needs: usize = load<u32>(ctx, X_NEEDS);
+  let missing = load<u32>(ctx, X_NEED_COUNT);
+  let epoch = load<u32>(ctx, X_EPOCH);
+  for (let i: u32 = 0; i < missing; i++) {
+    let length = load<i32>(needs + i * NEED_SIZE, 8);
+    if (length > 0 && !inMemory(<usize>load<u32>(needs + i * NEED_SIZE, 4), length)) return E_POINTER;
+  }
+  for (let i: u32 = 0; i < count; i++) {
+    let slot = base + load<u32>(list + 4 + ((<usize>i) << 2));
+    if (isFilled(ctx, slot)) continue;
+    let at = ctx + slot * SLOT_SIZE;
+    let need = needs + load<u32>(at, X_SLOTS + 4) * NEED_SIZE;
+    store<u32>(at, load<u32>(need, 4), X_SLOTS + 4);
+    store<i32>(at, load<i32>(need, 8), X_SLOTS + 8);
+    store<u32>(at, epoch, X_SLOTS);
+  }
+  store<u32>(ctx, 0, X_NEED_COUNT);
+  return OK;
+}

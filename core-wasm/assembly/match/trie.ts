@@ -1,0 +1,87 @@
+/** The walk down the trie of a shard: the exact route and the longest prefix route that cover a path. */
+import { N_BITMAP, N_CHILDREN, N_EXACT, N_PREFIX, N_SEGMENTS, NODE_HEADER, NONE, S_MATCH } from "../image/layout";
+import { X_CANDIDATE, X_PATH, X_PATH_LENGTH, X_PREFIX } from "../table/context";
+
+const LOW: u64 = 0x0101010101010101;
+const HIGH: u64 = 0x8080808080808080;
+
+/** Index of byte `c` among the eight of `keys` (lowest first), or 8. */
+function findByte(keys: u64, c: u32): u32 {
+  let x = keys ^ (LOW * <u64>c);
+  let zeros = (x - LOW) & ~x & HIGH;
+  return zeros ? <u32>ctz(zeros) >> 3 : 8;
+}
+
+/** Rank of byte `c` in a bitmap of 256 bits, or NONE if its bit is not set. */
+function rankOf(bitmap: usize, c: u32): u32 {
+  let word = bitmap + ((c >> 6) << 3);
+  let bits = load<u64>(word);
+  let bit = (<u64>1) << (c & 63);
+  if (!(bits & bit)) return NONE;
+  let rank = popcnt(bits & (bit - 1));
+  for (let before = bitmap; before < word; before += 8) rank += popcnt(load<u64>(before));
+  return <u32>rank;
+}
+
+/** Sets X_CANDIDATE to the exact route and X_PREFIX to the longest prefix route that cover the path, or to NONE. */
+export function searchTrie(ctx: usize, image: usize): void {
+  let path: usize = load<u32>(ctx, X_PATH);
+  let end = path + load<u32>(ctx, X_PATH_LENGTH);
+  let exact = NONE;
+  let prefix = NONE;
+  let node = image + load<u32>(image, S_MATCH);
+  for (;;) {
+    let head = load<u32>(node);
+    let flags = (head >> 16) & 0xff;
+    let at = node + NODE_HEADER;
+    let terminals = at;
+    at += popcnt(flags & (N_EXACT | N_SEGMENTS | N_PREFIX)) << 2;
+    let keys = at;
+    let children: u32 = flags & N_CHILDREN ? (head >> 24) + 1 : 0;
+    if (children) at += (flags & N_BITMAP ? 32 : 8) + ((<usize>children) << 2);
+    let label = head & 0xffff;
+    if (<u32>(end - path) < label) break;
+    // Labels are padded with zeros to whole words, and the buffers of a path can be read past their end.
+    let labelEnd = at + label;
+    let same = true;
+    for (; at + 4 <= labelEnd; at += 4, path += 4) {
+      if (load<u32>(at) != load<u32>(path)) {
+        same = false;
+        break;
+      }
+    }
+    if (!same) break;
+    let rest = <u32>(labelEnd - at);
+    if (rest) {
+      if ((load<u32>(at) ^ load<u32>(path)) << (32 - (rest << 3))) break;
+      path += rest;
+    }
+    if (flags & (N_EXACT | N_SEGMENTS | N_PREFIX)) {
+      if (flags & N_EXACT) {
+        if (path == end) exact = load<u32>(terminals);
+        terminals += 4;
+      }
+      let raw = flags & N_SEGMENTS ? terminals + 4 : terminals;
+      if (flags & N_PREFIX) prefix = load<u32>(raw);
+      // Of a segments and a plain prefix route with one path the former is the more particular.
+      if (flags & N_SEGMENTS && (path == end || load<u8>(path) == 47)) prefix = load<u32>(terminals);
+    }
+    if (path == end || !children) break;
+    let c: u32 = load<u8>(path);
+    let child: u32;
+    let offsets: usize;
+    if (flags & N_BITMAP) {
+      child = rankOf(keys, c);
+      if (child == NONE) break;
+      offsets = keys + 32;
+    } else {
+      child = findByte(load<u64>(keys), c);
+      if (child == 8) break;
+      offsets = keys + 8;
+    }
+    node = image + load<u32>(offsets + ((<usize>child) << 2));
+    path++;
+  }
+  store<u32>(ctx, exact, X_CANDIDATE);
+  store<u32>(ctx, prefix, X_PREFIX);
+}

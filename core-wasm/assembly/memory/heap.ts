@@ -1,0 +1,220 @@
+/**
+ * The allocator of the core: segregated fits with boundary tags and immediate coalescing, after TLSF (Masmano et
+ * al., 2004), in linear memory. Its whole state lives in memory, none in globals.
+ *
+ * Arena, at the first 16-byte boundary after the static data:
+ *   0  u32 magic      16  u32 bitmap of first levels
+ *   4  u32 end        20  u32 bitmap of second levels [FIRST_LEVELS]
+ *   8  u32 used bytes  (after that) u32 head of free list [FIRST_LEVELS * SECOND_LEVELS]
+ *
+ * Block: 16 bytes of header, then the payload (16-byte aligned).
+ *   0  u32 size of the payload, a multiple of 16; bit 0 set while in use
+ *   4  u32 address of the block before in memory, 0 for the first
+ *   8  u32 next free block of the list   (guard word while in use)
+ *  12  u32 previous free block of the list
+ * The arena ends with a block of size 0 that is always in use.
+ */
+const ARENA_MAGIC: u32 = 0x504e4a31;
+const GUARD: u32 = 0x55534544;
+
+const FIRST_LEVELS: u32 = 26;
+const SECOND_LEVELS: u32 = 16;
+const SECOND_BITS: u32 = 4;
+
+const A_END: usize = 4;
+const A_USED: usize = 8;
+const A_FIRST: usize = 16;
+const A_SECOND: usize = 20;
+const A_HEADS: usize = 20 + 26 * 4;
+const A_SIZE: usize = 20 + 26 * 4 + 26 * 16 * 4;
+
+const B_PREVIOUS: usize = 4;
+const B_NEXT_FREE: usize = 8;
+const B_PREVIOUS_FREE: usize = 12;
+const HEADER: u32 = 16;
+
+/** Largest single allocation: 1 GiB. */
+const MAX_REQUEST: u32 = 1 << 30;
+
+function arena(): usize {
+  return (__heap_base + 15) & ~15;
+}
+
+function sizeOf(block: usize): u32 {
+  return load<u32>(block) & ~1;
+}
+
+function nextBlock(block: usize): usize {
+  return block + HEADER + sizeOf(block);
+}
+
+/** List index of a size: size classes of 1/16 of each power of two; sizes below 256 have one class each 16 bytes. */
+function listOf(size: u32): u32 {
+  if (size < 256) return size >> 4;
+  let first: u32 = 31 - clz(size);
+  return ((first - 7) << SECOND_BITS) | ((size >> (first - SECOND_BITS)) & (SECOND_LEVELS - 1));
+}
+
+function headAddress(base: usize, list: u32): usize {
+  return base + A_HEADS + ((<usize>list) << 2);
+}
+
+function insertFree(base: usize, block: usize): void {
+  let list = listOf(sizeOf(block));
+  let head = headAddress(base, list);
+  let old = load<u32>(head);
+  store<u32>(block, old, B_NEXT_FREE);
+  store<u32>(block, 0, B_PREVIOUS_FREE);
+  if (old) store<u32>(old, <u32>block, B_PREVIOUS_FREE);
+  store<u32>(head, <u32>block);
+  let first = list >> SECOND_BITS;
+  let second = base + A_SECOND + ((<usize>first) << 2);
+  store<u32>(second, load<u32>(second) | (1 << (list & (SECOND_LEVELS - 1))));
+  store<u32>(base, load<u32>(base, A_FIRST) | (1 << first), A_FIRST);
+}
+
+function removeFree(base: usize, block: usize): void {
+  let list = listOf(sizeOf(block));
+  let next = load<u32>(block, B_NEXT_FREE);
+  let previous = load<u32>(block, B_PREVIOUS_FREE);
+  if (next) store<u32>(next, previous, B_PREVIOUS_FREE);
+  if (previous) {
+    store<u32>(previous, next, B_NEXT_FREE);
+    return;
+  }
+  store<u32>(headAddress(base, list), next);
+  if (next) return;
+  let first = list >> SECOND_BITS;
+  let second = base + A_SECOND + ((<usize>first) << 2);
+  let map = load<u32>(second) & ~(1 << (list & (SECOND_LEVELS - 1)));
+  store<u32>(second, map);
+  if (!map) store<u32>(base, load<u32>(base, A_FIRST) & ~(1 << first), A_FIRST);
+}
+
+/** Makes the memory from `start` to `end` one free block, closed by an end block; joins a free block before it. */
+function addRegion(base: usize, start: usize, end: usize, previous: usize): void {
+  let last = end - HEADER;
+  store<u32>(start, <u32>(last - start - HEADER));
+  store<u32>(start, <u32>previous, B_PREVIOUS);
+  store<u32>(last, 1);
+  store<u32>(last, <u32>start, B_PREVIOUS);
+  store<u32>(base, <u32>end, A_END);
+  release(base, start);
+}
+
+/** Joins a block with its free neighbours and puts it on its list. */
+function release(base: usize, block: usize): void {
+  let next = nextBlock(block);
+  if (!(load<u32>(next) & 1)) {
+    removeFree(base, next);
+    store<u32>(block, sizeOf(block) + HEADER + sizeOf(next));
+    next = nextBlock(block);
+  }
+  let previous: usize = load<u32>(block, B_PREVIOUS);
+  if (previous && !(load<u32>(previous) & 1)) {
+    removeFree(base, previous);
+    store<u32>(previous, sizeOf(previous) + HEADER + sizeOf(block));
+    block = previous;
+  }
+  store<u32>(nextBlock(block), <u32>block, B_PREVIOUS);
+  insertFree(base, block);
+}
+
+function ready(): usize {
+  let base = arena();
+  if (load<u32>(base) != ARENA_MAGIC) {
+    memory.fill(base, 0, A_SIZE);
+    store<u32>(base, ARENA_MAGIC);
+    addRegion(base, (base + A_SIZE + 15) & ~15, (<usize>memory.size()) << 16, 0);
+  }
+  return base;
+}
+
+function growBy(base: usize, size: u32): bool {
+  let pages = <i32>((size + HEADER * 4 + 0xffff) >> 16);
+  // Growing by an eighth of what is there keeps the number of growths small while tables are being filled.
+  let eighth = memory.size() >> 3;
+  if (pages < eighth && memory.grow(eighth) >= 0) pages = eighth;
+  else if (memory.grow(pages) < 0) return false;
+  let end: usize = load<u32>(base, A_END);
+  // The old end block becomes the header of the new region.
+  let start = end - HEADER;
+  addRegion(base, start, (<usize>memory.size()) << 16, load<u32>(start, B_PREVIOUS));
+  return true;
+}
+
+function findFree(base: usize, size: u32): usize {
+  // Rounded up to the next class, so that the head of any list found is large enough.
+  let rounded = size;
+  if (size >= 256) rounded += (1 << (31 - clz(size) - SECOND_BITS)) - 1;
+  let list = listOf(rounded);
+  let first = list >> SECOND_BITS;
+  if (first >= FIRST_LEVELS) return 0;
+  let map = load<u32>(base + A_SECOND + ((<usize>first) << 2)) & (0xffffffff << (list & (SECOND_LEVELS - 1)));
+  if (!map) {
+    let above = load<u32>(base, A_FIRST) & (0xfffffffe << first);
+    if (!above) return 0;
+    first = ctz(above);
+    map = load<u32>(base + A_SECOND + ((<usize>first) << 2));
+  }
+  return load<u32>(headAddress(base, (first << SECOND_BITS) | ctz(map)));
+}
+
+/** Memory of at least `size` bytes, 16-byte aligned, not cleared; 0 if it can't be had. May grow (and so move) the memory. */
+export function alloc(size: u32): usize {
+  if (size > MAX_REQUEST) return 0;
+  let base = ready();
+  let wanted = size < 16 ? 16 : (size + 15) & ~15;
+  let block = findFree(base, wanted);
+  if (!block) {
+    if (!growBy(base, wanted + (wanted >> SECOND_BITS))) return 0;
+    block = findFree(base, wanted);
+    if (!block) return 0;
+  }
+  removeFree(base, block);
+  let rest = sizeOf(block) - wanted;
+  if (rest >= HEADER + 16) {
+    store<u32>(block, wanted);
+    let tail = nextBlock(block);
+    store<u32>(tail, rest - HEADER);
+    store<u32>(tail, <u32>block, B_PREVIOUS);
+    store<u32>(nextBlock(tail), <u32>tail, B_PREVIOUS);
+    insertFree(base, tail);
+  }
+  store<u32>(block, sizeOf(block) | 1);
+  store<u32>(block, GUARD, B_NEXT_FREE);
+  store<u32>(base, load<u32>(base, A_USED) + sizeOf(block) + HEADER, A_USED);
+  return block + HEADER;
+}
+
+/** True if `pointer` is a live result of `alloc` with at least `size` bytes. */
+export function isAllocated(pointer: usize, size: u32): bool {
+  let base = arena();
+  if (pointer & 15 || load<u32>(base) != ARENA_MAGIC) return false;
+  if (pointer < base + A_SIZE + HEADER || pointer >= <usize>load<u32>(base, A_END)) return false;
+  let block = pointer - HEADER;
+  let word = load<u32>(block);
+  return (word & 1) != 0 && (word & ~1) >= size && load<u32>(block, B_NEXT_FREE) == GUARD;
+}
+
+/** Gives memory back. A pointer that is not a live result of `alloc` is ignored and answered with false. */
+export function free(pointer: usize): bool {
+  if (!isAllocated(pointer, 0)) return false;
+  let base = arena();
+  let block = pointer - HEADER;
+  store<u32>(block, sizeOf(block));
+  store<u32>(block, 0, B_NEXT_FREE);
+  store<u32>(base, load<u32>(base, A_USED) - sizeOf(block) - HEADER, A_USED);
+  release(base, block);
+  return true;
+}
+
+/** Bytes in use, headers included. */
+export function usedBytes(): u32 {
+  return load<u32>(ready(), A_USED);
+}
+
+/** True if `length` bytes from `pointer` lie inside the memory. */
+export function inMemory(pointer: usize, length: u32): bool {
+  return <u64>pointer + <u64>length <= (<u64>memory.size()) << 16;
+}

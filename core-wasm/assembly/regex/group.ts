@@ -1,0 +1,141 @@
+/** What follows an opening parenthesis: groups, names, flags, and the Perl syntax that RE2 does not have. */
+import { isDigit, isWordByte } from "./escape";
+import {
+  ATOMIC,
+  BACKREFERENCE,
+  CONDITIONAL,
+  GROUP_NAME,
+  GROUP_NAME_TWICE,
+  GROUP_SYNTAX,
+  LOOKAROUND,
+  MAX_NESTING,
+  MAX_SLOTS,
+  NESTING_TOO_DEEP,
+  PAREN_UNCLOSED,
+  RECURSION,
+} from "./limits";
+import { NO_CAPTURE, newGroup } from "./tree";
+import {
+  DEPTH,
+  DOT_ALL,
+  FLAGS,
+  FOLD,
+  GROUP_COUNT,
+  MULTI_LINE,
+  NAME_AREA,
+  NAME_COUNT,
+  OPEN_AREA,
+  OPEN_AT,
+  OPEN_BYTES,
+  OPEN_FLAGS,
+  OPEN_NODE,
+  OPEN_SIZE,
+  PATTERN,
+  peek,
+  refuse,
+  SIZE,
+  UNGREEDY,
+} from "./work";
+
+/** Entry of the innermost open group. */
+export function innermost(work: usize): usize {
+  return work + OPEN_AREA + load<u32>(work, DEPTH) * OPEN_BYTES;
+}
+
+/** Opens a group, capturing or not; `open` is its parenthesis. Returns `next`, 0 if it is refused. */
+export function enterGroup(work: usize, open: usize, capturing: bool, next: usize): usize {
+  const depth = load<u32>(work, DEPTH) + 1;
+  if (depth > MAX_NESTING) return refuse(work, open, NESTING_TOO_DEEP);
+  store<u32>(work, depth, DEPTH);
+  let capture = NO_CAPTURE;
+  if (capturing) {
+    capture = load<u32>(work, GROUP_COUNT) + 1;
+    store<u32>(work, capture, GROUP_COUNT);
+    if (capture * 2 >= MAX_SLOTS) capture = NO_CAPTURE;
+  }
+  const entry = innermost(work);
+  store<u32>(entry, open, OPEN_AT);
+  store<u32>(entry, load<u32>(work, FLAGS), OPEN_FLAGS);
+  store<u32>(entry, load<u32>(work, SIZE), OPEN_SIZE);
+  store<u32>(entry, newGroup(work, capture, capture === NO_CAPTURE ? 0 : 2), OPEN_NODE);
+  return next;
+}
+
+/** Reads `name>` of a named group. Names are ASCII words and stand for one group each. */
+function parseName(work: usize, open: usize, name: usize): usize {
+  let at = name;
+  while (isWordByte(peek(work, at))) at++;
+  if (at === name || peek(work, at) !== 0x3e) return refuse(work, at, GROUP_NAME);
+  const pattern: usize = load<u32>(work, PATTERN);
+  const length = at - name;
+  const count = load<u32>(work, NAME_COUNT);
+  let entry = work + NAME_AREA;
+  for (const end = entry + (count << 2); entry < end; entry += 4) {
+    if (load<u16>(entry, 2) === length && memory.compare(pattern + load<u16>(entry), name, length) === 0) {
+      return refuse(work, name, GROUP_NAME_TWICE);
+    }
+  }
+  store<u16>(entry, name - pattern);
+  store<u16>(entry, length, 2);
+  store<u32>(work, count + 1, NAME_COUNT);
+  return enterGroup(work, open, true, at + 1);
+}
+
+/** Reads `flags)`, which hold for the rest of the group around, or `flags:`, which hold for the group that they open. */
+function parseFlags(work: usize, open: usize, at: usize): usize {
+  let flags = load<u32>(work, FLAGS);
+  let negative = false;
+  let complete = true;
+  for (;;) {
+    const c = peek(work, at);
+    let flag: u32 = 0;
+    switch (c) {
+      case -1:
+        return refuse(work, open, PAREN_UNCLOSED);
+      case 0x69: // i
+        flag = FOLD;
+        break;
+      case 0x6d: // m
+        flag = MULTI_LINE;
+        break;
+      case 0x73: // s
+        flag = DOT_ALL;
+        break;
+      case 0x55: // U
+        flag = UNGREEDY;
+        break;
+      case 0x2d: // -
+        if (negative) return refuse(work, at, GROUP_SYNTAX);
+        negative = true;
+        complete = false;
+        at++;
+        continue;
+    }
+    if (!flag) break;
+    flags = negative ? flags & ~flag : flags | flag;
+    complete = true;
+    at++;
+  }
+  const opens = peek(work, at) === 0x3a;
+  if (!complete || (!opens && peek(work, at) !== 0x29)) return refuse(work, at, GROUP_SYNTAX);
+  if (opens && !enterGroup(work, open, false, at)) return 0;
+  store<u32>(work, flags, FLAGS);
+  return at + 1;
+}
+
+/** Reads what the parenthesis at `open` begins. Returns where the inside starts, or where a group of flags ends. */
+export function parseGroup(work: usize, open: usize): usize {
+  if (peek(work, open + 1) !== 0x3f) return enterGroup(work, open, true, open + 1);
+  const at = open + 2;
+  const c = peek(work, at);
+  const next = peek(work, at + 1);
+  if (c === 0x3c && next !== 0x3d && next !== 0x21) return parseName(work, open, at + 1);
+  if (c === 0x50 && next === 0x3c) return parseName(work, open, at + 2);
+  if (c === 0x50) return refuse(work, open, next === 0x3d ? BACKREFERENCE : next === 0x3e ? RECURSION : GROUP_SYNTAX);
+  if (c === 0x3c || c === 0x3d || c === 0x21) return refuse(work, open, LOOKAROUND);
+  if (c === 0x3e) return refuse(work, open, ATOMIC);
+  if (c === 0x28) return refuse(work, open, CONDITIONAL);
+  const digit = c === 0x2b || c === 0x2d ? isDigit(next) : isDigit(c);
+  if (digit || c === 0x52 || c === 0x26) return refuse(work, open, RECURSION);
+  return parseFlags(work, open, at);
+}

@@ -1,0 +1,170 @@
+/** Fills templates in, into the output buffer of a context. */
+import { PART_ARGUMENT, PART_COOKIE, PART_GROUP, PART_HEADER, PART_TEXT, PART_VARIABLE, pad4 } from "../image/layout";
+import {
+  X_CAPTURED,
+  X_GROUPS,
+  X_OUTPUT,
+  X_OUTPUT_CAPACITY,
+  X_PATH,
+  X_TARGET,
+  X_VALUE,
+  X_VALUE_LENGTH,
+  X_WRITE,
+} from "../table/context";
+import { argumentValue, cookieValue, slotValue, variableValue } from "./values";
+
+/** How bytes are written. BODY: as they are. */
+export const MODE_BODY: u32 = 0;
+/** Location: control characters, blanks and bytes above 126 become escapes. */
+export const MODE_LOCATION: u32 = 1;
+/** Header value: control characters become escapes. */
+export const MODE_HEADER: u32 = 2;
+/** Path for the upstream: the text of the object as in a location, values of the request by `escapePath`. */
+export const MODE_PATH: u32 = 3;
+
+/** Bits: 1 escaped in a location, 2 in a header value, 4 in a path that was decoded (NGX_ESCAPE_URI and what RFC 3986 bars). */
+const ESCAPES: usize = memory.data<u8>([
+  7, 7, 7, 7, 7, 7, 7, 7, 7, 5, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 5, 0, 5, 4, 0, 4, 0,
+  0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 5, 0, 5, 4, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+  0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 4, 5, 4, 5, 0, 5, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+  0, 0, 0, 0, 0, 0, 5, 5, 5, 0, 7, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5,
+  5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5,
+  5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5,
+  5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5,
+]);
+
+const ESCAPE_LOCATION: u32 = 1;
+const ESCAPE_HEADER: u32 = 2;
+const ESCAPE_PATH: u32 = 4;
+
+export function startOutput(ctx: usize): void {
+  store<u32>(ctx, load<u32>(ctx, X_OUTPUT), X_WRITE);
+}
+
+/** True once more was written than the output has room for. */
+export function overflowed(ctx: usize): bool {
+  return load<u32>(ctx, X_WRITE) > load<u32>(ctx, X_OUTPUT) + load<u32>(ctx, X_OUTPUT_CAPACITY);
+}
+
+/** Writes bytes as they are. */
+export function writeBytes(ctx: usize, from: usize, length: u32): void {
+  let to: usize = load<u32>(ctx, X_WRITE);
+  let end = <usize>load<u32>(ctx, X_OUTPUT) + load<u32>(ctx, X_OUTPUT_CAPACITY);
+  if (to > end) return;
+  if (<u64>to + length > <u64>end) {
+    store<u32>(ctx, <u32>end + 1, X_WRITE);
+    return;
+  }
+  memory.copy(to, from, length);
+  store<u32>(ctx, <u32>to + length, X_WRITE);
+}
+
+function hexDigit(n: u32): u32 {
+  return n < 10 ? 48 + n : 55 + n;
+}
+
+/** Writes bytes, those with a bit of `set` as %XX. */
+function writeEscaped(ctx: usize, from: usize, length: u32, set: u32): void {
+  let to: usize = load<u32>(ctx, X_WRITE);
+  let end = <usize>load<u32>(ctx, X_OUTPUT) + load<u32>(ctx, X_OUTPUT_CAPACITY);
+  for (let i: u32 = 0; i < length && to <= end; i++) {
+    let c: u32 = load<u8>(from + i);
+    let escaped = (load<u8>(ESCAPES + c) & set) != 0;
+    if (to + (escaped ? 3 : 1) > end) {
+      to = end + 1;
+    } else if (escaped) {
+      store<u8>(to, 37);
+      store<u8>(to, hexDigit(c >> 4), 1);
+      store<u8>(to, hexDigit(c & 15), 2);
+      to += 3;
+    } else {
+      store<u8>(to++, c);
+    }
+  }
+  store<u32>(ctx, <u32>to, X_WRITE);
+}
+
+/** True if the normalised path is the raw one: nothing in it was decoded, merged or resolved. */
+function pathIsRaw(ctx: usize): bool {
+  return load<u32>(ctx, X_PATH) == load<u32>(ctx, X_TARGET);
+}
+
+/** Writes a piece of the normalised path: escaped again if it was decoded, else as the client sent it. */
+export function writePath(ctx: usize, from: usize, length: u32): void {
+  if (pathIsRaw(ctx)) writeBytes(ctx, from, length);
+  else writeEscaped(ctx, from, length, ESCAPE_PATH);
+}
+
+/** Writes text of an object in a path: blanks, control characters and non-ASCII bytes become escapes. */
+export function writeLiteralPath(ctx: usize, from: usize, length: u32): void {
+  writeEscaped(ctx, from, length, ESCAPE_LOCATION);
+}
+
+function writeValue(ctx: usize, mode: u32): void {
+  let from: usize = load<u32>(ctx, X_VALUE);
+  let length = load<u32>(ctx, X_VALUE_LENGTH);
+  if (mode == MODE_BODY) writeBytes(ctx, from, length);
+  else
+    writeEscaped(
+      ctx,
+      from,
+      length,
+      mode == MODE_LOCATION ? ESCAPE_LOCATION : mode == MODE_HEADER ? ESCAPE_HEADER : ESCAPE_PATH,
+    );
+}
+
+function writeGroup(ctx: usize, group: u32, mode: u32): void {
+  if (!load<u32>(ctx, X_CAPTURED)) return;
+  let start = load<u32>(ctx + ((<usize>group) << 3), X_GROUPS);
+  let end = load<u32>(ctx + ((<usize>group) << 3), X_GROUPS + 4);
+  if (start == 0xffffffff || end < start) return;
+  let from: usize = load<u32>(ctx, X_PATH) + start;
+  if (mode == MODE_PATH) {
+    writePath(ctx, from, end - start);
+    return;
+  }
+  store<u32>(ctx, <u32>from, X_VALUE);
+  store<u32>(ctx, end - start, X_VALUE_LENGTH);
+  writeValue(ctx, mode);
+}
+
+/**
+ * Writes a (valid) template of `length` bytes at `at`. `base` is the first value slot of its owner, `cookies` the slot of
+ * the cookie header there.
+ */
+export function render(ctx: usize, at: usize, length: u32, mode: u32, base: u32, cookies: u32): void {
+  let end = at + length;
+  while (at < end) {
+    let op: u32 = load<u8>(at);
+    let argument: u32 = load<u8>(at, 1);
+    let field: u32 = load<u16>(at, 2);
+    at += 4;
+    switch (op) {
+      case PART_TEXT:
+        if (mode == MODE_PATH || mode == MODE_LOCATION) writeLiteralPath(ctx, at, field);
+        else writeBytes(ctx, at, field);
+        break;
+      case PART_GROUP:
+        writeGroup(ctx, argument, mode);
+        break;
+      case PART_HEADER:
+        slotValue(ctx, base + field);
+        field = 0;
+        writeValue(ctx, mode);
+        break;
+      case PART_COOKIE:
+        cookieValue(ctx, base + cookies, at, field);
+        writeValue(ctx, mode);
+        break;
+      case PART_ARGUMENT:
+        argumentValue(ctx, at, field);
+        writeValue(ctx, mode);
+        break;
+      case PART_VARIABLE:
+        variableValue(ctx, argument, base);
+        writeValue(ctx, mode);
+        break;
+    }
+    if (op == PART_TEXT || op == PART_COOKIE || op == PART_ARGUMENT) at += pad4(field);
+  }
+}

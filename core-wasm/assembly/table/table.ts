@@ -1,0 +1,376 @@
+/**
+ * A table: the shards and upstreams of one process or worker. Shards and peer sets are replaced one by one; what was
+ * replaced is freed as soon as no context holds a decision made with it.
+ *
+ * Table, 64 bytes: 0 magic "NJTB" | 4 slot array of shards | 8 slot mask | 12 shards in the array | 16 shard of rules
+ * without host | 20 default shard | 24 first context | 28 retired handles | 32 slot array of upstreams | 36 slot mask
+ * | 40 upstreams | 44 cursor indices given out | 48 first free cursor index list | 52 largest regex scratch
+ * | 56 generation | 60 wildcard shards
+ *
+ * Shard handle, 32 bytes, then the image, then one u32 for each upstream (its record) and each header (its address):
+ *   0 host hash | 4 image size | 8 next retired | 12 upstream records | 16 header addresses | 20 state
+ * A slot array holds pairs of u32 hash and u32 address; address 0 is free.
+ */
+import {
+  PATTERN_ANY_HOST,
+  PATTERN_ANY_LABELS,
+  PATTERN_DEFAULT,
+  PATTERN_ONE_LABEL,
+  pad4,
+  S_HEADER_COUNT,
+  S_HEADER_SIZE,
+  S_HEADERS,
+  S_HOST_LENGTH,
+  S_PATTERN,
+  S_SCRATCH,
+  S_SIZE,
+  S_UPSTREAM_COUNT,
+  S_UPSTREAMS,
+} from "../image/layout";
+import { validateShard } from "../image/validate";
+import { hashBytes, sameBytes } from "../memory/bytes";
+import { alloc, free, inMemory, isAllocated } from "../memory/heap";
+import { E_MEMORY, E_POINTER, OK } from "../status";
+import { D_ACTION, D_PEERS, D_SHARD, growScratch, newContext, X_HANDLE, X_NEED_COUNT, X_NEXT_CONTEXT } from "./context";
+import { releaseUpstream, upstreamFor } from "./upstreams";
+
+const TABLE_MAGIC: u32 = 0x42544a4e;
+const TABLE_SIZE: u32 = 64;
+
+export const T_SHARDS: usize = 4;
+export const T_MASK: usize = 8;
+const T_SHARD_COUNT: usize = 12;
+export const T_ANY: usize = 16;
+export const T_DEFAULT: usize = 20;
+export const T_CONTEXTS: usize = 24;
+const T_RETIRED: usize = 28;
+export const T_UPSTREAMS: usize = 32;
+export const T_UPSTREAM_MASK: usize = 36;
+export const T_UPSTREAM_COUNT: usize = 40;
+export const T_CURSORS: usize = 44;
+export const T_FREE_CURSORS: usize = 48;
+const T_SCRATCH: usize = 52;
+export const T_GENERATION: usize = 56;
+export const T_WILDCARDS: usize = 60;
+
+export const H_SIZE: usize = 4;
+const H_NEXT: usize = 8;
+export const H_UPSTREAMS: usize = 12;
+export const H_HEADERS: usize = 16;
+export const HANDLE_SIZE: u32 = 32;
+
+const FIRST_SLOTS: u32 = 16;
+
+/** An empty table; 0 if memory is short. */
+export function newTable(): usize {
+  let table = alloc(TABLE_SIZE);
+  let shards = alloc(FIRST_SLOTS << 3);
+  let upstreams = alloc(FIRST_SLOTS << 3);
+  if (!table || !shards || !upstreams) {
+    free(table);
+    free(shards);
+    free(upstreams);
+    return 0;
+  }
+  memory.fill(table, 0, TABLE_SIZE);
+  memory.fill(shards, 0, FIRST_SLOTS << 3);
+  memory.fill(upstreams, 0, FIRST_SLOTS << 3);
+  store<u32>(table, TABLE_MAGIC);
+  store<u32>(table, <u32>shards, T_SHARDS);
+  store<u32>(table, FIRST_SLOTS - 1, T_MASK);
+  store<u32>(table, <u32>upstreams, T_UPSTREAMS);
+  store<u32>(table, FIRST_SLOTS - 1, T_UPSTREAM_MASK);
+  return table;
+}
+
+export function isTable(table: usize): bool {
+  return isAllocated(table, TABLE_SIZE) && load<u32>(table) == TABLE_MAGIC;
+}
+
+/** Doubles a slot array when it is more than half full. Returns false if memory is short. */
+export function roomForOne(table: usize, array: usize, mask: usize, count: u32): bool {
+  let slots = load<u32>(table + mask) + 1;
+  if ((count + 1) << 1 <= slots) return true;
+  let old: usize = load<u32>(table + array);
+  let size = slots << 4;
+  let grown = alloc(size);
+  if (!grown) return false;
+  memory.fill(grown, 0, size);
+  let newMask = (slots << 1) - 1;
+  for (let i: u32 = 0; i < slots; i++) {
+    let pair = load<u64>(old + ((<usize>i) << 3));
+    if (!(pair >> 32)) continue;
+    let slot = <u32>pair & newMask;
+    while (load<u32>(grown + ((<usize>slot) << 3), 4)) slot = (slot + 1) & newMask;
+    store<u64>(grown + ((<usize>slot) << 3), pair);
+  }
+  free(old);
+  store<u32>(table + array, <u32>grown);
+  store<u32>(table + mask, newMask);
+  return true;
+}
+
+/** Empties a slot and closes the gap, so that no later entry of the run is cut off (Knuth 6.4, algorithm R). */
+export function closeSlot(slots: usize, mask: u32, hole: u32): void {
+  let i = hole;
+  while (true) {
+    i = (i + 1) & mask;
+    let pair = load<u64>(slots + ((<usize>i) << 3));
+    if (!(pair >> 32)) break;
+    let home = <u32>pair & mask;
+    // The entry may move to the hole unless its home lies cyclically in (hole, i].
+    if (((i - home) & mask) >= ((i - hole) & mask)) {
+      store<u64>(slots + ((<usize>hole) << 3), pair);
+      hole = i;
+    }
+  }
+  store<u64>(slots + ((<usize>hole) << 3), 0);
+}
+
+export function imageOf(handle: usize): usize {
+  return handle + HANDLE_SIZE;
+}
+
+/** Hashes of wildcard patterns differ from those of the same text as an exact host. */
+export function patternHash(pattern: u32, host: usize, length: u32): u32 {
+  let hash = hashBytes(host, length);
+  return pattern == PATTERN_ONE_LABEL || pattern == PATTERN_ANY_LABELS ? ~hash : hash;
+}
+
+function samePattern(image: usize, pattern: u32, host: usize, length: u32): bool {
+  let other = load<u32>(image, S_PATTERN);
+  return (
+    (other == 0) == (pattern == 0) &&
+    load<u32>(image, S_HOST_LENGTH) == length &&
+    sameBytes(image + S_HEADER_SIZE, host, length)
+  );
+}
+
+/** The slot of the shard with this pattern (both kinds of wildcard are one), or of the free slot where it would go. */
+function findSlot(table: usize, hash: u32, pattern: u32, host: usize, length: u32): u32 {
+  let slots: usize = load<u32>(table, T_SHARDS);
+  let mask = load<u32>(table, T_MASK);
+  let slot = hash & mask;
+  while (true) {
+    let handle: usize = load<u32>(slots + ((<usize>slot) << 3), 4);
+    if (!handle) return slot;
+    if (load<u32>(slots + ((<usize>slot) << 3)) == hash && samePattern(imageOf(handle), pattern, host, length)) {
+      return slot;
+    }
+    slot = (slot + 1) & mask;
+  }
+}
+
+function freeHandle(table: usize, handle: usize): void {
+  let image = imageOf(handle);
+  let count = load<u32>(image, S_UPSTREAM_COUNT);
+  let records: usize = load<u32>(handle, H_UPSTREAMS);
+  for (let i: u32 = 0; i < count; i++) {
+    let record: usize = load<u32>(records + ((<usize>i) << 2));
+    if (record) releaseUpstream(table, record);
+  }
+  free(handle);
+}
+
+/** True if a context may still read `image` (a shard or a peer set). */
+export function isPinned(table: usize, image: usize): bool {
+  for (let ctx: usize = load<u32>(table, T_CONTEXTS); ctx; ctx = load<u32>(ctx, X_NEXT_CONTEXT)) {
+    if (load<u32>(ctx, D_SHARD) == <u32>image || load<u32>(ctx, D_PEERS) == <u32>image) return true;
+    let handle = load<u32>(ctx, X_HANDLE);
+    if (handle && handle + HANDLE_SIZE == <u32>image) return true;
+  }
+  return false;
+}
+
+/** Frees what has been replaced and is read by nobody any more, and takes `handle` (0: none) out of use. */
+function retire(table: usize, handle: usize): void {
+  if (handle) {
+    store<u32>(handle, load<u32>(table, T_RETIRED), H_NEXT);
+    store<u32>(table, <u32>handle, T_RETIRED);
+  }
+  let link = table + T_RETIRED;
+  while (true) {
+    let retired: usize = load<u32>(link);
+    if (!retired) break;
+    if (isPinned(table, imageOf(retired))) {
+      link = retired + H_NEXT;
+      continue;
+    }
+    store<u32>(link, load<u32>(retired, H_NEXT));
+    freeHandle(table, retired);
+  }
+}
+
+/** Where a text list of an image begins or ends: skips `count` texts. */
+function nextText(at: usize): usize {
+  return at + 4 + pad4(load<u32>(at));
+}
+
+/** Makes a handle for a valid image: a copy of it with its upstreams and headers looked up. 0 if memory is short. */
+function newHandle(table: usize, image: usize): usize {
+  let size = load<u32>(image, S_SIZE);
+  let upstreams = load<u32>(image, S_UPSTREAM_COUNT);
+  let headers = load<u32>(image, S_HEADER_COUNT);
+  let handle = alloc(HANDLE_SIZE + size + ((upstreams + headers) << 2));
+  if (!handle) return 0;
+  memory.fill(handle, 0, HANDLE_SIZE);
+  memory.copy(imageOf(handle), image, size);
+  image = imageOf(handle);
+  store<u32>(handle, size, H_SIZE);
+  let records = image + size;
+  let addresses = records + ((<usize>upstreams) << 2);
+  store<u32>(handle, <u32>records, H_UPSTREAMS);
+  store<u32>(handle, <u32>addresses, H_HEADERS);
+  memory.fill(records, 0, upstreams << 2);
+  let at = image + load<u32>(image, S_UPSTREAMS);
+  for (let i: u32 = 0; i < upstreams; i++, at = nextText(at)) {
+    let record = upstreamFor(table, at + 4, load<u32>(at));
+    if (!record) {
+      freeHandle(table, handle);
+      return 0;
+    }
+    store<u32>(records + ((<usize>i) << 2), <u32>record);
+  }
+  at = image + load<u32>(image, S_HEADERS);
+  for (let i: u32 = 0; i < headers; i++, at = nextText(at)) store<u32>(addresses + ((<usize>i) << 2), <u32>at);
+  return handle;
+}
+
+/** Lets every context have the scratch that the regexes of an image need. */
+function growAllScratch(table: usize, size: u32): bool {
+  if (size <= load<u32>(table, T_SCRATCH)) return true;
+  for (let ctx: usize = load<u32>(table, T_CONTEXTS); ctx; ctx = load<u32>(ctx, X_NEXT_CONTEXT)) {
+    if (!growScratch(ctx, size)) return false;
+  }
+  store<u32>(table, size, T_SCRATCH);
+  return true;
+}
+
+/** The scratch that a new context of this table begins with. */
+export function scratchSize(table: usize): u32 {
+  return load<u32>(table, T_SCRATCH);
+}
+
+function changed(table: usize): void {
+  store<u32>(table, load<u32>(table, T_GENERATION) + 1, T_GENERATION);
+}
+
+function countWildcard(table: usize, image: usize, by: i32): void {
+  let pattern = load<u32>(image, S_PATTERN);
+  if (pattern == PATTERN_ONE_LABEL || pattern == PATTERN_ANY_LABELS) {
+    store<i32>(table, load<i32>(table, T_WILDCARDS) + by, T_WILDCARDS);
+  }
+}
+
+/**
+ * Validates a shard image, copies it and puts it in the place of the one with its pattern. On an error nothing changes.
+ */
+export function loadShard(table: usize, image: usize, length: u32): i32 {
+  if (!isTable(table) || !inMemory(image, length)) return E_POINTER;
+  let status = validateShard(image, length);
+  if (status != OK) return status;
+  return placeShard(table, image);
+}
+
+/** As loadShard, for an image that is known to be valid. */
+export function placeShard(table: usize, source: usize): i32 {
+  if (!growAllScratch(table, load<u32>(source, S_SCRATCH))) return E_MEMORY;
+  if (!roomForOne(table, T_SHARDS, T_MASK, load<u32>(table, T_SHARD_COUNT))) return E_MEMORY;
+  let handle = newHandle(table, source);
+  if (!handle) return E_MEMORY;
+  let image = imageOf(handle);
+  let pattern = load<u32>(image, S_PATTERN);
+  if (pattern >= PATTERN_ANY_HOST) {
+    let place = table + (pattern == PATTERN_DEFAULT ? T_DEFAULT : T_ANY);
+    let old: usize = load<u32>(place);
+    store<u32>(place, <u32>handle);
+    changed(table);
+    retire(table, old);
+    return OK;
+  }
+  let host = image + S_HEADER_SIZE;
+  let length = load<u32>(image, S_HOST_LENGTH);
+  let hash = patternHash(pattern, host, length);
+  store<u32>(handle, hash);
+  let slots: usize = load<u32>(table, T_SHARDS);
+  let slot = findSlot(table, hash, pattern, host, length);
+  let old: usize = load<u32>(slots + ((<usize>slot) << 3), 4);
+  if (old) countWildcard(table, imageOf(old), -1);
+  else store<u32>(table, load<u32>(table, T_SHARD_COUNT) + 1, T_SHARD_COUNT);
+  countWildcard(table, image, 1);
+  store<u32>(slots + ((<usize>slot) << 3), hash);
+  store<u32>(slots + ((<usize>slot) << 3), <u32>handle, 4);
+  changed(table);
+  retire(table, old);
+  return OK;
+}
+
+/** Takes the shard of a pattern out. OK also if there is none. */
+export function unloadShard(table: usize, pattern: u32, host: usize, length: u32): i32 {
+  if (!isTable(table) || !inMemory(host, length)) return E_POINTER;
+  let old: usize = 0;
+  if (pattern >= PATTERN_ANY_HOST) {
+    let place = table + (pattern == PATTERN_DEFAULT ? T_DEFAULT : T_ANY);
+    old = load<u32>(place);
+    store<u32>(place, 0);
+  } else {
+    let slots: usize = load<u32>(table, T_SHARDS);
+    let slot = findSlot(table, patternHash(pattern, host, length), pattern, host, length);
+    old = load<u32>(slots + ((<usize>slot) << 3), 4);
+    if (old) {
+      closeSlot(slots, load<u32>(table, T_MASK), slot);
+      store<u32>(table, load<u32>(table, T_SHARD_COUNT) - 1, T_SHARD_COUNT);
+      countWildcard(table, imageOf(old), -1);
+    }
+  }
+  if (old) changed(table);
+  retire(table, old);
+  return OK;
+}
+
+/** A context of this table; 0 if memory is short or the table is none. */
+export function addContext(table: usize, input: u32, output: u32): usize {
+  if (!isTable(table)) return 0;
+  let ctx = newContext(table, input, output);
+  if (!ctx) return 0;
+  store<u32>(ctx, load<u32>(table, T_CONTEXTS), X_NEXT_CONTEXT);
+  store<u32>(table, <u32>ctx, T_CONTEXTS);
+  return ctx;
+}
+
+/** Takes a context off the list of its table. */
+export function dropContext(table: usize, ctx: usize): void {
+  let link = table + T_CONTEXTS;
+  while (load<u32>(link) && load<u32>(link) != <u32>ctx) link = <usize>load<u32>(link) + X_NEXT_CONTEXT;
+  if (load<u32>(link)) store<u32>(link, load<u32>(ctx, X_NEXT_CONTEXT));
+}
+
+/** Lets go of what the last decision of a context refers to. */
+export function releaseDecision(ctx: usize): void {
+  store<u32>(ctx, 0, D_ACTION);
+  store<u32>(ctx, 0, D_SHARD);
+  store<u32>(ctx, 0, D_PEERS);
+  store<u32>(ctx, 0, X_HANDLE);
+  store<u32>(ctx, 0, X_NEED_COUNT);
+}
+
+/** Frees every shard. Contexts must be gone. */
+export function clearShards(table: usize): void {
+  let slots: usize = load<u32>(table, T_SHARDS);
+  for (let i: u32 = 0; i <= load<u32>(table, T_MASK); i++) {
+    let handle: usize = load<u32>(slots + ((<usize>i) << 3), 4);
+    if (handle) freeHandle(table, handle);
+  }
+  if (load<u32>(table, T_ANY)) freeHandle(table, load<u32>(table, T_ANY));
+  if (load<u32>(table, T_DEFAULT)) freeHandle(table, load<u32>(table, T_DEFAULT));
+  retire(table, 0);
+  free(slots);
+}
+
+/** Ends a table that has nothing in it any more. */
+export function freeTable(table: usize): void {
+  store<u32>(table, 0);
+  free(load<u32>(table, T_UPSTREAMS));
+  free(load<u32>(table, T_FREE_CURSORS));
+  free(table);
+}

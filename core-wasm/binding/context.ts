@@ -1,0 +1,191 @@
+import type { Core } from "./core.js";
+import { coreError } from "./core.js";
+import type { RequestInput } from "./decision.js";
+
+/** Offsets of the public words of a context, in words. The source: core-wasm/assembly/table/context.ts, ABI.md. */
+const INPUT = 8 >> 2;
+const NEED_COUNT = 24 >> 2;
+const NEEDS = 28 >> 2;
+export const ACTION = 32 >> 2;
+export const STATUS = 36 >> 2;
+export const ROUTE = 40 >> 2;
+export const SHARD = 44 >> 2;
+export const UPSTREAM = 48 >> 2;
+export const PEERS = 52 >> 2;
+export const PEER = 56 >> 2;
+export const TEXT = 60 >> 2;
+export const TEXT_LENGTH = 64 >> 2;
+export const TYPE = 68 >> 2;
+export const TYPE_LENGTH = 72 >> 2;
+export const SETTINGS = 76 >> 2;
+export const SETTINGS_LENGTH = 80 >> 2;
+export const ORIGIN = 84 >> 2;
+export const RENDERED = 88 >> 2;
+export const TRACE_COUNT = 92 >> 2;
+export const TRACE = 96 >> 2;
+export const POSITION = 100 >> 2;
+
+export const NEED = 1;
+const HTTPS = 1;
+/** Ids below this are facts of the connection: address, port, method, protocol. */
+const FACTS = 4;
+const NEED_WORDS = 3;
+
+/** Largest host and target together; what is longer is answered with 414. */
+export const INPUT_SIZE = 1 << 16;
+/** Room for a target that grows threefold by escaping, and for bodies. */
+const OUTPUT_SIZE = 1 << 18;
+const FIRST_VALUES = 1 << 14;
+
+/** Where the decisions of one thread are made: a context of the core with its buffers, and how requests get into it. */
+export class Context {
+  readonly pointer: number;
+  words: Int32Array;
+  bytes: Uint8Array;
+  readonly #core: Core;
+  readonly #base: number;
+  readonly #input: number;
+  #values: number;
+  #valuesSize = FIRST_VALUES;
+  /** Header names by their id; ids are addresses, which stay the same until the table changes. */
+  readonly #names = new Map<number, string>();
+
+  constructor(core: Core, table: number) {
+    this.#core = core;
+    this.#values = core.exports.alloc(FIRST_VALUES);
+    this.pointer = core.exports.context_new(table, INPUT_SIZE, OUTPUT_SIZE);
+    if (!this.pointer || !this.#values) throw coreError(-9, "making a context");
+    this.#base = this.pointer >> 2;
+    this.words = new Int32Array(core.exports.memory.buffer);
+    this.bytes = new Uint8Array(core.exports.memory.buffer);
+    this.#input = this.words[this.#base + INPUT];
+  }
+
+  /** To be called after every change of the table: ids of headers are addresses, and memory may have moved. */
+  refresh(): void {
+    this.#names.clear();
+    this.#renew();
+  }
+
+  #renew(): void {
+    if (this.bytes.length !== 0) return;
+    this.words = new Int32Array(this.#core.exports.memory.buffer);
+    this.bytes = new Uint8Array(this.#core.exports.memory.buffer);
+  }
+
+  /** A public word of the context, unsigned. */
+  word(index: number): number {
+    return this.words[this.#base + index] >>> 0;
+  }
+
+  /**
+   * Decides a request of which only host, target and scheme are looked at. Answers the status of the core: 0 decided, NEED,
+   * or -1 for a host and target that are too long. Both are byte strings.
+   */
+  route(host: string, target: string, https: boolean, random: number): number {
+    const hostLength = host.length;
+    const targetLength = target.length;
+    if (hostLength + targetLength > INPUT_SIZE) return -1;
+    // Whoever else uses the core may have made its memory grow, which ends every view of it.
+    if (this.bytes.length === 0) this.#renew();
+    const bytes = this.bytes;
+    const input = this.#input;
+    for (let i = 0; i < hostLength; i++) bytes[input + i] = host.charCodeAt(i);
+    const at = input + hostLength;
+    for (let i = 0; i < targetLength; i++) bytes[at + i] = target.charCodeAt(i);
+    return this.#core.exports.route(this.pointer, hostLength, targetLength, https ? HTTPS : 0, random | 0);
+  }
+
+  /** Decides a request, filling in what the core asks for. Answers 0, or -1 for a request that is too long. */
+  decide(request: RequestInput, random: number): number {
+    let status = this.route(request.host, request.target, request.scheme === "https", random);
+    while (status === NEED) {
+      this.#fillIn(request);
+      status = this.#core.exports.resume(this.pointer);
+    }
+    if (status < -1) throw coreError(status, "deciding a request");
+    return status;
+  }
+
+  #fillIn(request: RequestInput): void {
+    const count = this.word(NEED_COUNT);
+    const needs = this.word(NEEDS) >> 2;
+    let at = 0;
+    for (let i = 0; i < count; i++) {
+      const need = needs + i * NEED_WORDS;
+      const value = this.#value(this.words[need], request);
+      if (value === undefined) continue;
+      if (at + value.length > this.#valuesSize) at = this.#growValues(at + value.length, needs, i);
+      const start = this.#values + at;
+      const bytes = this.bytes;
+      for (let k = 0; k < value.length; k++) bytes[start + k] = value.charCodeAt(k);
+      this.words[need + 1] = start;
+      this.words[need + 2] = value.length;
+      at += value.length;
+    }
+  }
+
+  #value(id: number, request: RequestInput): string | undefined {
+    switch (id) {
+      case 0:
+        return request.clientAddress;
+      case 1:
+        return String(request.clientPort);
+      case 2:
+        return request.method;
+      case 3:
+        return request.protocol;
+      default:
+        return request.header(this.#name(id >>> 0));
+    }
+  }
+
+  #name(id: number): string {
+    let name = this.#names.get(id);
+    if (name === undefined) {
+      const length = this.words[id >> 2];
+      name = new TextDecoder().decode(this.bytes.subarray(id + FACTS, id + FACTS + length));
+      this.#names.set(id, name);
+    }
+    return name;
+  }
+
+  /** Makes the room for values larger and moves what was written for the first `done` needs. Returns the bytes in use. */
+  #growValues(size: number, needs: number, done: number): number {
+    const grown = this.#core.exports.alloc(size * 2);
+    if (!grown) throw coreError(-9, "copying header values");
+    this.#renew();
+    const old = this.#values;
+    let used = 0;
+    for (let i = 0; i < done; i++) {
+      const need = needs + i * NEED_WORDS;
+      const length = this.words[need + 2];
+      if (length < 0) continue;
+      used = Math.max(used, this.words[need + 1] - old + length);
+      this.words[need + 1] += grown - old;
+    }
+    this.bytes.copyWithin(grown, old, old + used);
+    this.#core.exports.free(old);
+    this.#values = grown;
+    this.#valuesSize = size * 2;
+    return used;
+  }
+
+  /** Bytes of memory as a byte string. */
+  latin1(start: number, length: number): string {
+    const bytes = this.bytes;
+    let text = "";
+    for (let at = start; at < start + length; at += 8192) {
+      text += String.fromCharCode.apply(
+        null,
+        bytes.subarray(at, Math.min(at + 8192, start + length)) as unknown as number[],
+      );
+    }
+    return text;
+  }
+
+  free(): void {
+    this.#core.exports.context_free(this.pointer);
+    this.#core.exports.free(this.#values);
+  }
+}

@@ -1,0 +1,33 @@
+import type { PeerSetExports } from "./peer-set.js";
+import type { RegexExports } from "./regex.js";
+
+/** The exports of core.wasm. All numbers are 32-bit integers; ABI.md describes each. */
+export interface CoreExports extends PeerSetExports, RegexExports {
+  readonly memory: { readonly buffer: ArrayBuffer };
+  abi_version(): number;
+  alloc(size: number): number;
+  free(pointer: number): number;
+  memory_used(): number;
+  table_new(): number;
+  table_free(table: number): number;
+  table_generation(table: number): number;
+  context_new(table: number, input: number, output: number): number;
+  context_free(context: number): number;
+  context_trace(context: number, on: number): number;
+  shard_compile(source: number, length: number, result: number): number;
+  shard_put(table: number, source: number, length: number, result: number): number;
+  shard_validate(image: number, length: number): number;
+  shard_load(table: number, image: number, length: number): number;
+  shard_remove(table: number, pattern: number, host: number, length: number): number;
+  key_compile(source: number, length: number, result: number): number;
+  peers_load(table: number, image: number, length: number): number;
+  peers_remove(table: number, key: number, length: number): number;
+  peers_find(table: number, key: number, length: number): number;
+  route(context: number, hostLength: number, targetLength: number, flags: number, random: number): number;
+  resume(context: number): number;
+  release_decision(context: number): number;
+  render_setting(context: number, index: number): number;
+}
+
+/** What the binding accepts as the core: the bytes of core.wasm, or a module that the caller has compiled. */
+export type CoreInput = WebAssembly.Module | ArrayBuffer | Uint8Array;

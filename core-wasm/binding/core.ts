@@ -1,0 +1,125 @@
+import type { PatternChecker } from "./api.js";
+import { ByteWriter } from "./byte-writer.js";
+import type { CoreExports, CoreInput } from "./core-exports.js";
+import { CoreError, type CoreErrorCode, type RegexProblem } from "./errors.js";
+import { RegexEngine, RegexProgram, regexReason } from "./regex.js";
+
+/** Major version of the interface that this binding speaks. */
+const ABI_MAJOR = 1;
+
+const STATUS_CODES: Record<number, { code: CoreErrorCode; message: string }> = {
+  [-1]: { code: "CORE_SOURCE_INVALID", message: "a regex does not compile" },
+  [-2]: { code: "CORE_IMAGE_TRUNCATED", message: "the image ends before its stated size" },
+  [-3]: { code: "CORE_IMAGE_MAGIC", message: "these bytes are no image of this kind" },
+  [-4]: { code: "CORE_IMAGE_VERSION", message: "the image has another format version" },
+  [-5]: { code: "CORE_IMAGE_CHECKSUM", message: "the image does not fit its checksum" },
+  [-6]: { code: "CORE_IMAGE_CORRUPT", message: "an offset or count of the image is not allowed" },
+  [-7]: { code: "CORE_SOURCE_INVALID", message: "the rules or peers can't be compiled" },
+  [-8]: { code: "CORE_LIMIT", message: "a limit of the format is exceeded" },
+  [-9]: { code: "CORE_MEMORY", message: "the core has no memory left" },
+  [-10]: { code: "CORE_POINTER", message: "a pointer or length is not valid" },
+  [-11]: { code: "CORE_STATE", message: "the call does not fit the state" },
+  [-12]: {
+    code: "CORE_IMAGE_UNSUPPORTED",
+    message: "the image has a setting that must be understood and is not known",
+  },
+};
+
+/** The error for a status below zero. `what` says what was being done. */
+export function coreError(status: number, what: string): CoreError {
+  const known = STATUS_CODES[status];
+  return new CoreError(known?.code ?? "CORE_STATE", `${what}: ${known?.message ?? `status ${status}`}`);
+}
+
+/** One instance of core.wasm. It is not shared between threads; each thread makes its own. */
+export class Core implements PatternChecker {
+  readonly exports: CoreExports;
+  readonly writer = new ByteWriter();
+  readonly #result: number;
+  #regex: RegexEngine | undefined;
+
+  private constructor(exports: CoreExports) {
+    this.exports = exports;
+    this.#result = exports.alloc(16);
+  }
+
+  /** Instantiates the core. The module needs no imports. Throws CoreError CORE_ABI_VERSION. */
+  static async load(input: CoreInput): Promise<Core> {
+    const module = input instanceof WebAssembly.Module ? input : await WebAssembly.compile(input as BufferSource);
+    return Core.fromInstance(await WebAssembly.instantiate(module));
+  }
+
+  /** As load, for callers that must not wait and may compile synchronously. */
+  static loadSync(input: CoreInput): Core {
+    const module = input instanceof WebAssembly.Module ? input : new WebAssembly.Module(input as BufferSource);
+    return Core.fromInstance(new WebAssembly.Instance(module));
+  }
+
+  private static fromInstance(instance: WebAssembly.Instance): Core {
+    // The exports are checked by their version: the type says what that version has.
+    const exports = instance.exports as unknown as CoreExports;
+    const version = typeof exports.abi_version === "function" ? exports.abi_version() : 0;
+    if (version >> 8 !== ABI_MAJOR) {
+      throw new CoreError("CORE_ABI_VERSION", `the core speaks interface ${version >> 8}, this binding ${ABI_MAJOR}`);
+    }
+    return new Core(exports);
+  }
+
+  /** The memory as bytes; to be taken anew after any call that may grow it. */
+  bytes(): Uint8Array {
+    return new Uint8Array(this.exports.memory.buffer);
+  }
+
+  /** Bytes that the core has in use. */
+  get memoryUsed(): number {
+    return this.exports.memory_used();
+  }
+
+  /** Copies bytes into fresh memory of the core. Throws CORE_MEMORY. The caller frees it. */
+  place(data: Uint8Array): number {
+    const pointer = this.exports.alloc(Math.max(1, data.length));
+    if (!pointer) throw coreError(-9, "copying into the core");
+    this.bytes().set(data, pointer);
+    return pointer;
+  }
+
+  /** Calls `use` with the address of a copy of `data`, which is freed afterwards. */
+  withBytes<T>(data: Uint8Array, use: (pointer: number, length: number) => T): T {
+    const pointer = this.place(data);
+    try {
+      return use(pointer, data.length);
+    } finally {
+      this.exports.free(pointer);
+    }
+  }
+
+  /**
+   * Runs a compile of what the writer holds and returns its four result words. Throws what the status says; a regex that
+   * does not compile is named with its position.
+   */
+  compile(what: string, run: (source: number, length: number, result: number) => number): [number, number] {
+    const status = this.withBytes(this.writer.written, (source, length) => run(source, length, this.#result));
+    const words = new Uint32Array(this.exports.memory.buffer, this.#result, 4);
+    if (status === 0) return [words[0], words[1]];
+    const error = coreError(status, what);
+    if (status !== -1) throw error;
+    throw new CoreError(error.code, `${error.message} at byte ${words[2]}: ${regexReason(words[3])}`);
+  }
+
+  /** Pattern checks and stand-alone regexes share one engine of the instance. */
+  get regex(): RegexEngine {
+    this.#regex ??= new RegexEngine(this.exports, {
+      allocate: (size) => this.exports.alloc(size),
+      release: (pointer) => void this.exports.free(pointer),
+    });
+    return this.#regex;
+  }
+
+  checkRegex(pattern: string, ignoreCase: boolean): { groups: number } | { problem: RegexProblem } {
+    const program = this.regex.compile(pattern, { ignoreCase });
+    if (!(program instanceof RegexProgram)) return { problem: program };
+    const { groups } = program;
+    program.release();
+    return { groups };
+  }
+}

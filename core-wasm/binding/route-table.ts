@@ -1,0 +1,311 @@
+import type { RoutingTable } from "./api.js";
+import {
+  ACTION,
+  Context,
+  ORIGIN,
+  PEER,
+  PEERS,
+  POSITION,
+  RENDERED,
+  ROUTE,
+  SETTINGS,
+  SETTINGS_LENGTH,
+  SHARD,
+  STATUS,
+  TEXT,
+  TEXT_LENGTH,
+  TYPE,
+  TYPE_LENGTH,
+  UPSTREAM,
+} from "./context.js";
+import { type Core, coreError } from "./core.js";
+import type {
+  ChosenPeer,
+  Decision,
+  DecisionOrigin,
+  ExplainStep,
+  FilledHeaderChange,
+  RequestInput,
+} from "./decision.js";
+import { ALWAYS, HEADER_CHANGES, patternParts, writeShardSource, writeTemplate } from "./encode-source.js";
+import { readTrace } from "./explain.js";
+import { encodePeerSet } from "./peer-set.js";
+import { readShardNames, type ShardNames } from "./shard-names.js";
+import type { HostPattern, HostRules, PeerSetSource } from "./source.js";
+
+const PROXY = 1;
+const REDIRECT = 2;
+const ORIGIN_ROUTE = 1;
+const ORIGIN_GUARD = 2;
+const NO_HEADERS: FilledHeaderChange[] = [];
+const NO_PEER_LEFT = 0;
+
+/** What is known of a peer set by the address of its image. */
+interface PeerSetFacts {
+  key: string;
+  display: string;
+  peers: { address: string; port: number }[];
+}
+
+/**
+ * The routing state of one thread over an instance of the core: shards, upstreams and one context. Everything that the
+ * core gives by address is read once and kept until the table changes.
+ */
+export class RouteTable implements RoutingTable {
+  readonly #core: Core;
+  readonly #table: number;
+  readonly #context: Context;
+  readonly #shards = new Map<number, ShardNames>();
+  readonly #sets = new Map<number, PeerSetFacts>();
+  readonly #utf8 = new TextEncoder();
+
+  constructor(core: Core) {
+    this.#core = core;
+    this.#table = core.exports.table_new();
+    if (!this.#table) throw coreError(-9, "making a table");
+    this.#context = new Context(core, this.#table);
+  }
+
+  /** Gives all memory of the table back. It must not be used afterwards. */
+  free(): void {
+    this.#core.exports.table_free(this.#table);
+  }
+
+  /** The context that decisions are made in; for benchmarks and hosts that read the words themselves. */
+  get context(): Context {
+    return this.#context;
+  }
+
+  #changed(status: number, what: string): void {
+    this.#shards.clear();
+    this.#sets.clear();
+    this.#context.refresh();
+    if (status < 0) throw coreError(status, what);
+  }
+
+  setHost(rules: HostRules): void {
+    const { writer, exports } = this.#core;
+    writer.reset();
+    writeShardSource(writer, rules);
+    const { host } = patternParts(rules.pattern);
+    try {
+      this.#core.compile(`rules of host "${host}"`, (source, length, result) =>
+        exports.shard_put(this.#table, source, length, result),
+      );
+    } finally {
+      this.#changed(0, "");
+    }
+  }
+
+  /** The image of rules, without loading them. Canonical: equal rules give equal bytes. Throws CoreError. */
+  compileHost(rules: HostRules): Uint8Array {
+    const { writer, exports } = this.#core;
+    writer.reset();
+    writeShardSource(writer, rules);
+    const [image, length] = this.#core.compile("rules of a host", exports.shard_compile);
+    const bytes = this.#core.bytes().slice(image, image + length);
+    exports.free(image);
+    this.#context.refresh();
+    return bytes;
+  }
+
+  /** Puts a compiled shard in place. Throws CoreError for an image that is not sound; the table is then as before. */
+  loadHost(image: Uint8Array): void {
+    const status = this.#core.withBytes(image, (at, length) => this.#core.exports.shard_load(this.#table, at, length));
+    this.#changed(status, "loading a shard");
+  }
+
+  removeHost(pattern: HostPattern): void {
+    const { kind, host } = patternParts(pattern);
+    const status = this.#core.withBytes(this.#utf8.encode(host), (at, length) =>
+      this.#core.exports.shard_remove(this.#table, kind, at, length),
+    );
+    this.#changed(status, "removing a host");
+  }
+
+  setPeers(set: PeerSetSource): void {
+    const image = this.compilePeers(set);
+    const status = this.#core.withBytes(image, (at, length) => this.#core.exports.peers_load(this.#table, at, length));
+    this.#changed(status, `peers of ${set.key}`);
+  }
+
+  /** The image of a peer set. Canonical, as that of a shard. Throws CoreError. */
+  compilePeers(set: PeerSetSource): Uint8Array {
+    const { exports } = this.#core;
+    const source = encodePeerSet(set, this.#compileKey(set));
+    try {
+      return this.#core.withBytes(source, (at, length) => {
+        const capacity = exports.peer_set_image_bound(at, length, 0);
+        const workSize = exports.peer_set_work_size(at, length, 0);
+        if (capacity < 0 || workSize < 0) throw coreError(Math.min(capacity, workSize), `peers of ${set.key}`);
+        const out = exports.alloc(capacity + workSize);
+        if (!out) throw coreError(-9, `peers of ${set.key}`);
+        const size = exports.peer_set_compile(at, length, 0, out, capacity, out + capacity, workSize);
+        const bytes = this.#core.bytes().slice(out, out + Math.max(0, size));
+        exports.free(out);
+        if (size < 0) throw coreError(size, `peers of ${set.key}`);
+        return bytes;
+      });
+    } finally {
+      this.#context.refresh();
+    }
+  }
+
+  #compileKey(set: PeerSetSource): Uint8Array {
+    if (set.method.kind === "round-robin") return new Uint8Array(0);
+    const { writer, exports } = this.#core;
+    writer.reset();
+    writeTemplate(writer, set.method.key);
+    const [image, length] = this.#core.compile(`hash key of ${set.key}`, exports.key_compile);
+    const bytes = this.#core.bytes().slice(image, image + length);
+    exports.free(image);
+    return bytes;
+  }
+
+  removePeers(key: string): void {
+    const status = this.#core.withBytes(this.#utf8.encode(key), (at, length) =>
+      this.#core.exports.peers_remove(this.#table, at, length),
+    );
+    this.#changed(status, `removing ${key}`);
+  }
+
+  decide(request: RequestInput, random: number): Decision {
+    const context = this.#context;
+    if (context.decide(request, random) < 0) return { action: "return", status: 414, headers: NO_HEADERS };
+    const action = context.word(ACTION);
+    const status = context.word(STATUS);
+    const text = context.word(TEXT_LENGTH) ? context.latin1(context.word(TEXT), context.word(TEXT_LENGTH)) : "";
+    const origin = this.#origin();
+    if (action === PROXY) {
+      const set = this.#peerSet(context.word(PEERS));
+      const peer = set.peers[context.word(PEER)];
+      return {
+        action: "proxy",
+        upstreamKey: set.key,
+        upstream: set.display,
+        peer: { address: peer.address, port: peer.port, position: context.word(POSITION) },
+        target: text,
+        headers: this.#headers(),
+        origin,
+      };
+    }
+    if (action === REDIRECT) return { action: "redirect", status, location: text, headers: this.#headers(), origin };
+    const own = context.word(TYPE_LENGTH) > 0;
+    const decision: Decision = { action: "return", status, headers: this.#headers() };
+    if (own) {
+      decision.body = text;
+      decision.contentType = context.latin1(context.word(TYPE), context.word(TYPE_LENGTH));
+    }
+    const set = context.word(PEERS);
+    if (set) decision.upstream = this.#peerSet(set).display;
+    else if (context.word(UPSTREAM)) decision.upstream = "";
+    if (origin) decision.origin = origin;
+    return decision;
+  }
+
+  explain(request: RequestInput, random: number): { decision: Decision; steps: ExplainStep[] } {
+    const { exports } = this.#core;
+    if (exports.context_trace(this.#context.pointer, 1) < 0) throw coreError(-9, "explaining a decision");
+    this.#context.refresh();
+    try {
+      const decision = this.decide(request, random);
+      return { decision, steps: readTrace(this.#context, (image) => this.#names(image), decision) };
+    } finally {
+      exports.context_trace(this.#context.pointer, 0);
+    }
+  }
+
+  nextPeer(upstreamKey: string, failed: readonly ChosenPeer[]): ChosenPeer | undefined {
+    const { exports } = this.#core;
+    const image = this.#core.withBytes(this.#utf8.encode(upstreamKey), (at, length) =>
+      exports.peers_find(this.#table, at, length),
+    );
+    this.#context.refresh();
+    if (!image) return undefined;
+    const { peers } = this.#peerSet(image);
+    const tried = new Uint8Array((peers.length + 7) >> 3);
+    for (const { address, port } of failed) {
+      const index = peers.findIndex((peer) => peer.port === port && peer.address === address);
+      if (index >= 0) tried[index >> 3] |= 1 << (index & 7);
+    }
+    const points = exports.peer_set_points(image) || peers.length;
+    const start = failed.length > 0 ? failed[0].position % Math.max(1, points) : NO_PEER_LEFT;
+    const position = this.#core.withBytes(tried, (at, length) => exports.peer_set_walk(image, start, at, length));
+    this.#context.refresh();
+    if (position < 0) return undefined;
+    const peer = peers[exports.peer_set_owner(image, position)];
+    return { address: peer.address, port: peer.port, position };
+  }
+
+  #names(image: number): ShardNames {
+    let names = this.#shards.get(image);
+    if (!names) {
+      names = readShardNames(this.#context.bytes.buffer as ArrayBuffer, image);
+      this.#shards.set(image, names);
+    }
+    return names;
+  }
+
+  #origin(): DecisionOrigin | undefined {
+    const context = this.#context;
+    const kind = context.word(ORIGIN);
+    const image = context.word(SHARD);
+    if (!kind || !image) return undefined;
+    const names = this.#names(image);
+    if (kind === ORIGIN_ROUTE) {
+      const route = names.routes[context.word(ROUTE)];
+      return { resource: route?.resource ?? "", host: names.host, path: route?.label ?? "" };
+    }
+    return { resource: kind === ORIGIN_GUARD ? (names.guards[0] ?? "") : names.unmatched, host: names.host, path: "" };
+  }
+
+  #peerSet(image: number): PeerSetFacts {
+    let set = this.#sets.get(image);
+    if (!set) {
+      set = this.#readPeerSet(image);
+      this.#sets.set(image, set);
+    }
+    return set;
+  }
+
+  #readPeerSet(image: number): PeerSetFacts {
+    const { exports } = this.#core;
+    const decoder = new TextDecoder();
+    const bytes = this.#context.bytes;
+    const text = (at: number, length: number) => decoder.decode(bytes.subarray(at, at + length));
+    const word = (offset: number) => this.#context.words[(image + offset) >> 2];
+    const peers: PeerSetFacts["peers"] = [];
+    for (let i = 0; i < exports.peer_set_count(image); i++) {
+      const address = text(exports.peer_set_address(image, i), exports.peer_set_address_length(image, i));
+      peers.push({ address, port: exports.peer_set_port(image, i) });
+    }
+    return { key: text(image + word(64), word(68)), display: text(image + word(72), word(76)), peers };
+  }
+
+  /** The header changes of the decision, with their values filled in. */
+  #headers(): FilledHeaderChange[] {
+    const context = this.#context;
+    const length = context.word(SETTINGS_LENGTH);
+    if (!length) return NO_HEADERS;
+    const changes: FilledHeaderChange[] = [];
+    const start = context.word(SETTINGS);
+    for (let at = start, index = 0; at < start + length; index++) {
+      const head = context.words[at >> 2] >>> 0;
+      const op = HEADER_CHANGES[head & 0x7fff];
+      const name = context.latin1(at + 12, context.words[(at + 8) >> 2]);
+      if (op === "set-request" || op === "add-response") {
+        const size = this.#core.exports.render_setting(context.pointer, index);
+        const value = size > 0 ? context.latin1(context.word(RENDERED), size) : "";
+        changes.push(
+          op === "set-request" ? { op, name, value } : { op, name, value, always: ((head >>> 16) & ALWAYS) !== 0 },
+        );
+      } else if (op === "drop-request") {
+        changes.push({ op });
+      } else if (op) {
+        changes.push({ op, name });
+      }
+      at += 8 + context.words[(at + 4) >> 2];
+    }
+    return changes;
+  }
+}
