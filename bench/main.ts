@@ -5,7 +5,7 @@ import { type Row, renderTable, writeJson } from "./report.js";
 import { ringTable } from "./ring/table.js";
 import { routeTable } from "./route/table.js";
 
-const TABLES: Record<string, { title: string; run: () => Promise<Row[]> }> = {
+const TABLES: Record<string, { title: string; run: () => Row[] | Promise<Row[]> }> = {
   route: { title: "route: finding the route of a request (ratio: times the core's time)", run: routeTable },
   regex: { title: "regex: the core's engine against RegExp (ratio: times RegExp's time)", run: regexTable },
   ring: { title: "ring: consistent hashing with 1,000 peers (ratio: times the core's time)", run: ringTable },

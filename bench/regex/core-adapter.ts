@@ -1,4 +1,4 @@
-/** The regex engine of the core as the regex table drives it. */
+/** The regex engine of the core as the regex table drives it: the one file of the table that knows the binding. */
 import { readFileSync } from "node:fs";
 import { Core } from "../../core-wasm/binding/core.js";
 import { RegexProgram } from "../../core-wasm/binding/regex.js";
@@ -8,24 +8,13 @@ export interface Tester {
   test(text: string): boolean;
 }
 
-export interface CoreRegex {
-  /** Compiles a pattern. Throws if the core does not take it. */
-  compile(pattern: string, ignoreCase: boolean): Tester;
-  close(): void;
-}
+export class CoreRegex {
+  readonly #core = Core.loadSync(readFileSync(new URL("../../core.wasm", import.meta.url)));
 
-export async function openCoreRegex(): Promise<CoreRegex> {
-  const core = await Core.load(readFileSync(new URL("../../core.wasm", import.meta.url)));
-  const programs: RegexProgram[] = [];
-  return {
-    compile(pattern, ignoreCase) {
-      const program = core.regex.compile(pattern, { ignoreCase });
-      if (!(program instanceof RegexProgram)) throw new Error(`${pattern}: ${program.message}`);
-      programs.push(program);
-      return program;
-    },
-    close() {
-      for (const program of programs) program.release();
-    },
-  };
+  /** Compiles a pattern. Throws if the core does not take it. */
+  compile(pattern: string, ignoreCase: boolean): Tester {
+    const program = this.#core.regex.compile(pattern, { ignoreCase });
+    if (program instanceof RegexProgram) return program;
+    throw new Error(`${pattern}: ${program.message} at byte ${program.position}`);
+  }
 }

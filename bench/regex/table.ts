@@ -2,7 +2,7 @@
 import { FreshStrings } from "../fresh-strings.js";
 import { type Measured, measure, measureOnce } from "../measure.js";
 import type { Row } from "../report.js";
-import { openCoreRegex, type Tester } from "./core-adapter.js";
+import { CoreRegex, type Tester } from "./core-adapter.js";
 
 const TABLE = "regex";
 const SUBJECTS = 2000;
@@ -65,18 +65,17 @@ function testerCase(name: string, tester: Tester, texts: FreshStrings): Measured
   };
 }
 
-async function plainRows(): Promise<Row[]> {
-  const core = await openCoreRegex();
+function plainRows(): Row[] {
+  const core = new CoreRegex();
   const rows: Row[] = [];
   for (const { pattern, ignoreCase = false, texts } of PLAIN) {
     const regexp = new RegExp(pattern, ignoreCase ? "i" : "");
-    const compiled = core?.compile(pattern, ignoreCase);
+    const compiled = core.compile(pattern, ignoreCase);
     for (const text of texts) {
-      if (compiled && compiled.test(text) !== regexp.test(text)) throw new Error(`${pattern} on ${text}: two answers`);
+      if (compiled.test(text) !== regexp.test(text)) throw new Error(`${pattern} on ${text}: two answers`);
     }
     const fresh = new FreshStrings(Array.from({ length: SUBJECTS }, (_, i) => texts[i % texts.length]));
-    const cases = [testerCase("RegExp", regexp, fresh)];
-    if (compiled) cases.push(testerCase("core", compiled, fresh));
+    const cases = [testerCase("RegExp", regexp, fresh), testerCase("core", compiled, fresh)];
     const times = measure(cases, { time: 80 });
     const reference = times.get("RegExp") ?? Number.NaN;
     for (const [name, ns] of times) {
@@ -84,13 +83,12 @@ async function plainRows(): Promise<Row[]> {
       rows.push({ table: TABLE, name: `${pattern}: ${name}`, ns, ratio: ns / reference, goal });
     }
   }
-  core?.close();
   return rows;
 }
 
 /** The core gets 64 KiB of each, and half as much, to show that its time grows with the length. */
-async function hostileRows(): Promise<Row[]> {
-  const core = await openCoreRegex();
+function hostileRows(): Row[] {
+  const core = new CoreRegex();
   const rows: Row[] = [];
   for (const { pattern, byte, backtracking, lengths } of HOSTILE_PATTERNS) {
     const regexp = new RegExp(pattern);
@@ -100,7 +98,6 @@ async function hostileRows(): Promise<Row[]> {
       const ns = measureOnce(1, () => void regexp.test(text.strings[0])) * 1e6;
       rows.push({ table: TABLE, name: `${pattern} on ${length} bytes: RegExp (${backtracking})`, ns });
     }
-    if (!core) continue;
     const compiled = core.compile(pattern, false);
     const [half, whole] = [HOSTILE / 2, HOSTILE].map((length) => {
       const text = new FreshStrings([byte.repeat(length)]);
@@ -119,11 +116,10 @@ async function hostileRows(): Promise<Row[]> {
       goal,
     });
   }
-  core?.close();
   return rows;
 }
 
 /** Measures the table. Throws if the two engines disagree. */
-export async function regexTable(): Promise<Row[]> {
-  return [...(await plainRows()), ...(await hostileRows())];
+export function regexTable(): Row[] {
+  return [...plainRows(), ...hostileRows()];
 }

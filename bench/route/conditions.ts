@@ -1,16 +1,17 @@
 /** What conditions cost: a route with one on a header and one on a cookie, against the same route without. */
+import type { RequestInput } from "../../core-wasm/binding/decision.js";
 import type { HostRules, Match } from "../../core-wasm/binding/source.js";
 import { FreshStrings } from "../fresh-strings.js";
 import { measure } from "../measure.js";
 import type { Row } from "../report.js";
-import { type CoreRoutes, openCoreRoutes } from "./core-adapter.js";
+import { benchRequest, CoreRoutes } from "./core-adapter.js";
+import { UPSTREAMS } from "./host-rules.js";
 
 const TABLE = "route";
 const REQUESTS = 10_000;
 const HOST = "tenant-00001.shop.example.com";
 const PATH = "/api-1/orders";
-const PLAIN = 1;
-const CHOSEN = 2;
+const [PLAIN, CHOSEN] = UPSTREAMS;
 
 /** One host, one route; with conditions, a match that holds for the requests below leads elsewhere. */
 function rules(conditions: boolean): HostRules {
@@ -19,7 +20,7 @@ function rules(conditions: boolean): HostRules {
       { source: { kind: "header", name: "x-version" }, test: { kind: "equals", value: "canary" }, negated: false },
       { source: { kind: "cookie", name: "user" }, test: { kind: "equals", value: "tester" }, negated: false },
     ],
-    outcome: { kind: "proxy", upstream: String(CHOSEN) },
+    outcome: { kind: "proxy", upstream: CHOSEN },
   };
   return {
     pattern: { kind: "exact", host: HOST },
@@ -30,46 +31,43 @@ function rules(conditions: boolean): HostRules {
         label: PATH,
         resource: "VirtualServer/bench/conditions",
         matches: conditions ? [match] : [],
-        outcome: { kind: "proxy", upstream: String(PLAIN) },
+        outcome: { kind: "proxy", upstream: PLAIN },
       },
     ],
   };
 }
 
-async function open(conditions: boolean): Promise<CoreRoutes | undefined> {
-  const core = await openCoreRoutes();
-  core?.setHost(rules(conditions));
+function open(conditions: boolean): CoreRoutes {
+  const core = new CoreRoutes();
+  core.setHost(rules(conditions));
   return core;
 }
 
-export async function conditionRows(): Promise<Row[]> {
-  const without = await open(false);
-  const withTwo = await open(true);
-  if (!without || !withTwo) return [];
+export function conditionRows(): Row[] {
+  const [without, withTwo] = [open(false), open(true)];
   const repeat = (text: string) => new FreshStrings(Array.from({ length: REQUESTS }, () => text));
   const [hosts, targets, versions, cookies] = [HOST, `${PATH}/1234`, "canary", "theme=dark; user=tester; lang=en"].map(
     repeat,
   );
-  const headers = Array.from({ length: REQUESTS }, () => new Map<string, string>());
-  const pass = (core: CoreRoutes) => () => {
-    let sum = 0;
-    for (let i = 0; i < REQUESTS; i++) {
-      sum += core.findWithHeaders(hosts.strings[i], targets.strings[i], headers[i]);
-    }
-    return sum;
-  };
+  const requests: RequestInput[] = [];
   const prepare = () => {
     for (const fresh of [hosts, targets, versions, cookies]) fresh.renew();
-    for (const [i, one] of headers.entries())
-      one.set("x-version", versions.strings[i]).set("cookie", cookies.strings[i]);
+    for (let i = 0; i < REQUESTS; i++) {
+      const headers = new Map([
+        ["x-version", versions.strings[i]],
+        ["cookie", cookies.strings[i]],
+      ]);
+      requests[i] = benchRequest(hosts.strings[i], targets.strings[i], headers);
+    }
+  };
+  const pass = (core: CoreRoutes) => () => {
+    let sum = 0;
+    for (let i = 0; i < REQUESTS; i++) sum += core.decide(requests[i]);
+    return sum;
   };
   prepare();
-  for (const [core, expected] of [
-    [without, PLAIN],
-    [withTwo, CHOSEN],
-  ] as const) {
-    if (pass(core)() !== expected * REQUESTS) throw new Error("a condition was decided wrongly");
-  }
+  if (without.upstreamOf(requests[0]) !== PLAIN) throw new Error("the route without conditions was not taken");
+  if (withTwo.upstreamOf(requests[0]) !== CHOSEN) throw new Error("the conditions did not hold");
   const names = ["a route without conditions", "a route with a header and a cookie condition"];
   const times = measure([
     { name: names[0], operations: REQUESTS, prepare, pass: pass(without) },

@@ -3,6 +3,9 @@ import type { HostRules } from "../../core-wasm/binding/source.js";
 import type { CoreRoutes } from "./core-adapter.js";
 import type { BenchRoute, Workload } from "./workload.js";
 
+/** Upstreams that the routes share, each with three peers. */
+export const UPSTREAMS: readonly string[] = Array.from({ length: 10 }, (_, i) => `Ingress/bench/routes/service-${i}`);
+
 /** The rules of one host of the workload, as objects would give them. `first` is the number of its first route. */
 export function hostRules(routes: readonly BenchRoute[], first: number): HostRules {
   return {
@@ -13,7 +16,7 @@ export function hostRules(routes: readonly BenchRoute[], first: number): HostRul
       label: path,
       resource: "Ingress/bench/routes",
       matches: [],
-      outcome: { kind: "proxy", upstream: String(first + i) },
+      outcome: { kind: "proxy", upstream: UPSTREAMS[(first + i) % UPSTREAMS.length] },
     })),
   };
 }

@@ -3,7 +3,7 @@ import { FreshStrings } from "../fresh-strings.js";
 import { type Measured, measure } from "../measure.js";
 import type { Goal, Row } from "../report.js";
 import { conditionRows } from "./conditions.js";
-import { openCoreRoutes } from "./core-adapter.js";
+import { CoreRoutes } from "./core-adapter.js";
 import { fillCore } from "./host-rules.js";
 import { maintenanceRows } from "./maintenance.js";
 import { buildFindMyWay, buildMaps, buildMemoirist, type Router } from "./peers.js";
@@ -45,33 +45,52 @@ function routerCase(name: string, router: Router, hosts: FreshStrings, targets: 
   };
 }
 
-async function sizeRows(workload: Workload): Promise<Row[]> {
-  const core = await openCoreRoutes();
-  if (core) fillCore(core, workload);
-  const routers: [string, Router][] = [
+/**
+ * Checks the core: by its own account every request meets the right route, and what the timed call answers names that
+ * route and no other.
+ */
+function checkCore(core: CoreRoutes, workload: Workload): void {
+  const numberOf = core.numberOf(workload);
+  checkDecisions("core", { find: numberOf }, workload);
+  const names = new Map<number, number>();
+  const numbers = new Map<number, number>();
+  for (const { host, target, expected } of workload.requests) {
+    const name = core.find(host, target);
+    if (!names.has(expected)) names.set(expected, name);
+    if (!numbers.has(name)) numbers.set(name, expected);
+    if (names.get(expected) !== name || numbers.get(name) !== expected) {
+      throw new Error(`core: ${host}${target} is answered with ${name}, which is another route's name`);
+    }
+  }
+}
+
+function sizeRows(workload: Workload): Row[] {
+  const core = new CoreRoutes();
+  fillCore(core, workload);
+  checkCore(core, workload);
+  const others: [string, Router][] = [
     ["find-my-way", buildFindMyWay(workload.routes)],
     ["memoirist", buildMemoirist(workload.routes)],
     ["Map that strips segments", buildMaps(workload.routes)],
   ];
-  if (core) routers.unshift(["core", core]);
+  for (const [name, router] of others) checkDecisions(name, router, workload);
+  const routers: [string, Router][] = [["core", core], ...others];
   const hosts = new FreshStrings(workload.requests.map((request) => request.host));
   const targets = new FreshStrings(workload.requests.map((request) => request.target));
-  for (const [name, router] of routers) checkDecisions(name, router, workload);
   const times = measure(routers.map(([name, router]) => routerCase(name, router, hosts, targets)));
-  core?.close();
+  core.close();
 
-  const reference = times.get("core");
+  const reference = times.get("core") ?? Number.NaN;
   return routers.map(([name]) => {
-    const ns = times.get(name);
+    const ns = times.get(name) ?? Number.NaN;
     const least = GOALS[name]?.[workload.size.name];
     const goal: Goal | undefined = least === undefined ? undefined : { of: "ratio", atLeast: least };
-    const ratio = ns !== undefined && reference !== undefined ? ns / reference : undefined;
-    return { table: TABLE, name: `${workload.size.name}: ${name}`, ns, ratio, goal };
+    return { table: TABLE, name: `${workload.size.name}: ${name}`, ns, ratio: ns / reference, goal };
   });
 }
 
 /** Measures the table. Throws if a router decides otherwise than the workload says. */
-export async function routeTable(): Promise<Row[]> {
+export function routeTable(): Row[] {
   const rows: Row[] = [];
   for (const size of SIZES) {
     const workload = makeWorkload(size, REQUESTS);
@@ -79,7 +98,7 @@ export async function routeTable(): Promise<Row[]> {
       const bytes = meanBytes(workload.requests);
       rows.push({ table: TABLE, name: "host and target of a request", value: { amount: bytes, unit: "bytes" } });
     }
-    rows.push(...(await sizeRows(workload)));
+    rows.push(...sizeRows(workload));
   }
-  return [...rows, ...(await maintenanceRows()), ...(await conditionRows())];
+  return [...rows, ...maintenanceRows(), ...conditionRows()];
 }

@@ -2,7 +2,7 @@ import { CoreError } from "./errors.js";
 import { encodePeerSet, NO_PEER, type PeerSetExports, peerSetError } from "./peer-set.js";
 import type { Peer } from "./source.js";
 
-/** What the hash of a peer's points begins with: `resty` is `ip:port` as lua-resty-chash has it, `nginx` host, NUL, port. */
+/** What the hash of a peer's points begins with: `resty` is the id `ip:port`, `nginx` is host, NUL, port, as NGINX has it. */
 export type RingLayout = "resty" | "nginx";
 
 /** A peer of a ring: `id` is `ip:port`, `[ip]:port` for IPv6; the address is in its canonical text form. */
@@ -18,8 +18,8 @@ const SCRATCH = 1024;
 const NO_TEMPLATE = new Uint8Array(0);
 
 /**
- * A consistent-hash ring in the core's memory: 160 points a unit of weight, hashed with CRC-32 as NGINX and
- * lua-resty-chash do it, so that all of them send a key to the same peer.
+ * A consistent-hash ring in the core's memory: 160 points a unit of weight, hashed with CRC-32 as in
+ * NGINX's `hash ... consistent`. With the layout `nginx` a key goes to the same peer as there.
  *
  * Peers have indices in canonical order (by address, then port), whatever the order in which they are given; a peer
  * that is named twice counts once, with its greatest weight. A ring holds memory of the core until `free`.

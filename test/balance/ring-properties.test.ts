@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { beforeAll, describe, expect, it } from "vitest";
 import { HashRing, type RingLayout } from "../../core-wasm/binding/hash-ring.js";
-import { collidingPeers } from "./colliding-peers.js";
+import { collidingPeers, TIED_PAIR } from "./colliding-peers.js";
 import { freshCore, type TestCore } from "./core-instance.js";
 import { peerId, type ReferencePeer, referenceOwner, referencePoints, referenceWalk } from "./ring-reference.js";
 
@@ -152,12 +152,37 @@ describe("a large ring", () => {
     });
   });
 
-  it("has the definition's order where all points of many peers were made to collide", SLOW, () => {
-    const list = collidingPeers(64);
-    const points = referencePoints(list, "resty");
+  it.each<RingLayout>(["resty", "nginx"])(
+    "has the definition's order where all points of many peers were made to collide (%s)",
+    SLOW,
+    (ringLayout) => {
+      const list = collidingPeers(64, ringLayout);
+      const points = referencePoints(list, ringLayout);
+      expect(new Set(points.map((point) => point.hash)).size).toBe(160);
+      withRing(list, ringLayout, (ring) => {
+        expect(ring.points).toBe(160 * 128);
+        expect(ringOf(ring)).toEqual(points.map((point) => [point.hash, peerId(point.peer)]));
+      });
+    },
+  );
+
+  it.each<RingLayout>(["resty", "nginx"])("keeps ties in order when peers come (%s)", (ringLayout) => {
+    const list = collidingPeers(8, ringLayout);
+    const built = withRing(list, ringLayout, (ring) => ring.image());
+    for (const start of [0, 1, 2]) {
+      const first = list.filter((_, i) => i % 3 === start);
+      withRing(first, ringLayout, (ring) => {
+        ring.replace(list);
+        expect(Buffer.compare(ring.image(), built)).toBe(0);
+      });
+    }
+  });
+
+  it.each<RingLayout>(["resty", "nginx"])("orders ties by the bytes that the layout hashes (%s)", (ringLayout) => {
+    const points = referencePoints(TIED_PAIR, ringLayout);
     expect(new Set(points.map((point) => point.hash)).size).toBe(160);
-    withRing(list, "resty", (ring) => {
-      expect(ring.points).toBe(160 * 128);
+    expect(points[0].peer).toBe(TIED_PAIR[ringLayout === "nginx" ? 0 : 1]);
+    withRing(TIED_PAIR, ringLayout, (ring) => {
       expect(ringOf(ring)).toEqual(points.map((point) => [point.hash, peerId(point.peer)]));
     });
   });

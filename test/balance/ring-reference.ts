@@ -34,7 +34,8 @@ export function peerId(peer: ReferencePeer): string {
   return isIPv6(peer.address) ? `[${peer.address}]:${peer.port}` : `${peer.address}:${peer.port}`;
 }
 
-function hashedId(peer: ReferencePeer, layout: ReferenceLayout): Uint8Array {
+/** The bytes of an id that a layout hashes. */
+export function hashedId(peer: ReferencePeer, layout: ReferenceLayout): Uint8Array {
   const host = isIPv6(peer.address) ? `[${peer.address}]` : peer.address;
   return new TextEncoder().encode(`${host}${layout === "nginx" ? "\0" : ":"}${peer.port}`);
 }

@@ -40,7 +40,7 @@ export const IMAGE_MAGIC: u32 = 0x49504a4e;
 export const IMAGE_VERSION: u32 = 1;
 
 export const METHOD_ROUND_ROBIN: u32 = 0;
-/** Ring of lua-resty-chash: the id is `ip:port`. */
+/** Ring of the ids `ip:port`. */
 export const METHOD_RING: u32 = 1;
 /** Ring of NGINX's `hash ... consistent`: the id is host, NUL, port. */
 export const METHOD_NGINX_RING: u32 = 2;
