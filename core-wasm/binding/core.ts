@@ -2,7 +2,8 @@ import type { PatternChecker } from "./api.js";
 import { ByteWriter } from "./byte-writer.js";
 import type { CoreExports, CoreInput } from "./core-exports.js";
 import { CoreError, type CoreErrorCode, type RegexProblem } from "./errors.js";
-import { RegexEngine, RegexProgram, regexReason } from "./regex.js";
+import { RegexEngine, RegexProgram } from "./regex.js";
+import { regexReason } from "./regex-reasons.js";
 
 /** Major version of the interface that this binding speaks. */
 const ABI_MAJOR = 1;
