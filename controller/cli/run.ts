@@ -3,7 +3,7 @@ import { join } from "node:path";
 import type { Core } from "../../core-wasm/binding/core.js";
 import { RouteTable } from "../../core-wasm/binding/route-table.js";
 import { Controller } from "../controller.js";
-import { BufferedLineSink } from "../observability/line-sink.js";
+import { descriptorSink } from "../observability/line-sink.js";
 import { createLogger, type Logger } from "../observability/logger.js";
 import { EmbeddedProxy } from "../proxies/embedded/embedded-proxy.js";
 
@@ -34,8 +34,8 @@ export interface Running {
 
 /** Starts a controller with the embedded proxy; its ports are open, its folder is not yet read. */
 export async function launch(core: Core, options: RunOptions): Promise<Running> {
-  const log = new BufferedLineSink(process.stderr);
-  const access = new BufferedLineSink(process.stdout);
+  const log = descriptorSink(2);
+  const access = descriptorSink(1);
   const logger = createLogger({ sink: log, now: Date.now });
   const proxy = new EmbeddedProxy({
     table: new RouteTable(core),
