@@ -132,11 +132,10 @@ export class Context {
       if (value === undefined) continue;
       if (at + value.length > this.#valuesSize) at = this.#growValues(at + value.length, needs, i);
       const start = this.#values + at;
-      const bytes = this.bytes;
-      for (let k = 0; k < value.length; k++) bytes[start + k] = value.charCodeAt(k);
+      this.#copy(value, start);
       this.words[need + 1] = start;
       this.words[need + 2] = value.length;
-      at += value.length;
+      at = (at + value.length + 3) & ~3;
     }
   }
 
