@@ -29,7 +29,7 @@ export const NEED = 1;
 const HTTPS = 1;
 /** Ids below this are facts of the connection: address, port, method, protocol. */
 const FACTS = 4;
-const NEED_WORDS = 3;
+const NEED_WORDS = 4;
 
 /** Largest host and target together; what is longer is answered with 414. */
 export const INPUT_SIZE = 1 << 16;
@@ -158,7 +158,9 @@ export class Context {
     let name = this.#names.get(id);
     if (name === undefined) {
       const length = this.words[id >> 2];
-      name = new TextDecoder().decode(this.bytes.subarray(id + FACTS, id + FACTS + length));
+      const text = new TextDecoder().decode(this.bytes.subarray(id + FACTS, id + FACTS + length));
+      // As the name of a property it is interned, and looking a header up by it is fast from then on.
+      name = Object.keys({ [text]: 0 })[0];
       this.#names.set(id, name);
     }
     return name;
