@@ -61,8 +61,8 @@ Worth trying:
   curl -H 'X-Drink: coffee' ${menu}/drinks
   curl -b 'drink=latte' ${menu}/drinks
   curl -X POST ${menu}/drinks/espresso
-  curl ${menu}/tables/7/bill?tip=2
-  curl ${menu}/tables?guest=ada
+  curl ${menu}'/tables/7/bill?tip=2'
+  curl ${menu}'/tables?guest=ada'
   curl ${menu}/special
   curl -i ${menu}/old-menu
 
