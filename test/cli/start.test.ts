@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { cleanUpAfterEach, closing } from "../support/harness.js";
 import { ask } from "../support/http-client.js";
-import { closedPort, httpPeer } from "../support/peers.js";
+import { httpPeer, tcpPeer } from "../support/peers.js";
 import { servedCertificate } from "../support/raw-client.js";
 import { Child, makeFolder, put, ROOT, runCli } from "./cli-support.js";
 import { parseCurl } from "./curl-line.js";
@@ -24,7 +24,11 @@ async function copyOfTheSample(): Promise<{ folder: string; script: string }> {
   }
   symlinkSync(join(ROOT, "node_modules"), join(folder, "node_modules"));
   let services = readFileSync(join(folder, SERVICES), "utf8");
-  for (const [port] of services.matchAll(/\b191\d\d\b/g)) services = services.replace(port, String(await closedPort()));
+  const ports = services.match(/\b191\d\d\b/g) ?? [];
+  // All are held at once, so that no two are the same.
+  const held = await Promise.all(ports.map(() => tcpPeer((socket) => socket.destroy())));
+  for (const [index, port] of ports.entries()) services = services.replace(port, String(held[index].port));
+  await Promise.all(held.map((peer) => peer.close()));
   writeFileSync(join(folder, SERVICES), services);
   return { folder, script: join(folder, "dist/controller/cli/main.js") };
 }
