@@ -1,5 +1,7 @@
 import { readFileSync } from "node:fs";
+import { readdir } from "node:fs/promises";
 import { join } from "node:path";
+import { createSecureContext } from "node:tls";
 import type { Core } from "../../core-wasm/binding/core.js";
 import { RouteTable } from "../../core-wasm/binding/route-table.js";
 import { Controller } from "../controller.js";
@@ -66,8 +68,31 @@ export async function launch(core: Core, options: RunOptions): Promise<Running> 
   };
 }
 
+/** The pair of a folder. Throws an Error that names the option and says nothing of what the files hold. */
 function readPair(folder: string): { chain: string; key: string } {
-  return { chain: readFileSync(join(folder, "tls.crt"), "utf8"), key: readFileSync(join(folder, "tls.key"), "utf8") };
+  const read = (name: string) => {
+    try {
+      return readFileSync(join(folder, name), "utf8");
+    } catch {
+      throw new Error(`--default-certificate: ${join(folder, name)} does not exist or cannot be read`);
+    }
+  };
+  const pair = { chain: read("tls.crt"), key: read("tls.key") };
+  try {
+    createSecureContext({ cert: pair.chain, key: pair.key });
+  } catch {
+    throw new Error(`--default-certificate: tls.crt and tls.key in ${folder} are no PEM certificate with its key`);
+  }
+  return pair;
+}
+
+/** Throws an Error for a folder that is not there: a mistyped name must not become an empty configuration. */
+export async function checkFolder(folder: string): Promise<void> {
+  try {
+    await readdir(folder);
+  } catch {
+    throw new Error(`--config-dir: ${folder} is no folder that can be read`);
+  }
 }
 
 /** Resolves on the first SIGTERM or SIGINT. A second one ends the process at once. */
@@ -86,6 +111,7 @@ export function stopSignal(): Promise<NodeJS.Signals> {
 
 /** `run`: serves a folder until it is told to stop. Resolves with the exit status. */
 export async function runController(core: Core, options: RunOptions): Promise<number> {
+  await checkFolder(options.configDir);
   const running = await launch(core, options);
   const stopped = stopSignal();
   await running.controller.watch(options.configDir);
