@@ -140,6 +140,21 @@ describe("what is asked for", () => {
 });
 
 describe("values", () => {
+  it("of the rules of a host are not taken for those of the default backend", () => {
+    const raw = rawTable([
+      hostRules([onHeader(prefix("/"), "x-first", "1")]),
+      {
+        pattern: { kind: "default" },
+        guards: [],
+        routes: [],
+        unmatched: { resource: "d", outcome: answer(header("x-second")) },
+      },
+    ]);
+    const { rounds } = raw.decide("example.com", "/", { "x-first": "first", "x-second": "second" });
+    expect(rounds).toEqual([["x-first"], ["x-second"]]);
+    expect(raw.answer()).toBe("second");
+    raw.free();
+  });
 
   it("stay right when a later candidate asks for more", () => {
     const table = makeRoutingTable();

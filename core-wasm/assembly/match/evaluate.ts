@@ -67,7 +67,7 @@ import { imageOf, T_DEFAULT } from "../table/table";
 import { act, pickPeer, refuse, STAGE_DONE, STAGE_PICK } from "./act";
 import { allHold } from "./conditions";
 import { findPlainHost, findShard } from "./hosts";
-import { askFor, takeAnswers } from "./need";
+import { askFor, forgetHeaders, takeAnswers } from "./need";
 import {
   TRACE_FALLS,
   TRACE_GUARD,
@@ -164,6 +164,7 @@ function unmatched(ctx: usize): i32 {
     }
     store<u32>(ctx, <u32>handle, X_HANDLE);
     store<u32>(ctx, <u32>imageOf(handle), D_SHARD);
+    forgetHeaders(ctx);
   }
   let image = imageOf(handle);
   if (askFor(ctx, image, load<u32>(image, S_UNMATCHED_NEED), 0)) return NEED;

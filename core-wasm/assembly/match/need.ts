@@ -1,5 +1,5 @@
 /** Asking the caller for header values, and taking them over. */
-import { FACTS, K_HEADER_COUNT, KEY_HEADER, pad4 } from "../image/layout";
+import { FACTS, K_HEADER_COUNT, KEY_HEADER, MAX_HEADERS, pad4 } from "../image/layout";
 import { inMemory } from "../memory/heap";
 import { isFilled } from "../request/values";
 import { E_POINTER, OK } from "../status";
@@ -12,6 +12,11 @@ function keyHeader(key: usize, index: u32): usize {
   // At most MAX_KEY_SLOTS steps; the list is inside the key, as its validation has shown.
   for (let i: u32 = 0; i < index && i < load<u32>(key, K_HEADER_COUNT); i++) at += 4 + pad4(load<u32>(at));
   return at;
+}
+
+/** Empties the slots of headers: their numbers are those of one shard, and another takes over. Facts stay. */
+export function forgetHeaders(ctx: usize): void {
+  memory.fill(ctx + X_SLOTS + FACTS * SLOT_SIZE, 0, MAX_HEADERS * SLOT_SIZE);
 }
 
 /**
