@@ -46,7 +46,6 @@ import {
   looksLikeContext,
   X_CANDIDATE,
   X_CAPTURED,
-  X_EPOCH,
   X_FLAGS,
   X_GUARD,
   X_HANDLE,
@@ -67,7 +66,7 @@ import { imageOf, T_DEFAULT } from "../table/table";
 import { act, pickPeer, refuse, STAGE_DONE, STAGE_PICK } from "./act";
 import { allHold } from "./conditions";
 import { findPlainHost, findShard } from "./hosts";
-import { askFor, forgetHeaders, takeAnswers } from "./need";
+import { askFor, forgetHeaders, startValues, takeAnswers } from "./need";
 import {
   TRACE_FALLS,
   TRACE_GUARD,
@@ -236,7 +235,7 @@ export function decide(ctx: usize, hostLength: u32, targetLength: u32, flags: u3
   if (!looksLikeContext(ctx)) return E_POINTER;
   let capacity = load<u32>(ctx, X_INPUT_CAPACITY);
   if (hostLength > capacity || targetLength > capacity - hostLength) return E_POINTER;
-  store<u32>(ctx, load<u32>(ctx, X_EPOCH) + 1, X_EPOCH);
+  startValues(ctx);
   store<u32>(ctx, flags, X_FLAGS);
   store<u32>(ctx, random, X_RANDOM);
   store<u32>(ctx, 0, X_NEED_COUNT);

@@ -3,7 +3,7 @@ import { FACTS, K_HEADER_COUNT, KEY_HEADER, MAX_HEADERS, pad4 } from "../image/l
 import { inMemory } from "../memory/heap";
 import { isFilled } from "../request/values";
 import { E_POINTER, OK } from "../status";
-import { NEED_SIZE, SLOT_SIZE, X_EPOCH, X_HANDLE, X_NEED_COUNT, X_NEEDS, X_SLOTS } from "../table/context";
+import { ALL_SLOTS, NEED_SIZE, SLOT_SIZE, X_EPOCH, X_HANDLE, X_NEED_COUNT, X_NEEDS, X_SLOTS } from "../table/context";
 import { H_HEADERS } from "../table/table";
 
 /** The address of header `index` (u32 length, text) of a hash key. */
@@ -12,6 +12,16 @@ function keyHeader(key: usize, index: u32): usize {
   // At most MAX_KEY_SLOTS steps; the list is inside the key, as its validation has shown.
   for (let i: u32 = 0; i < index && i < load<u32>(key, K_HEADER_COUNT); i++) at += 4 + pad4(load<u32>(at));
   return at;
+}
+
+/** Begins a request: no slot is filled in. Where the count of requests starts over, marks of long ago must not fit again. */
+export function startValues(ctx: usize): void {
+  let epoch = load<u32>(ctx, X_EPOCH) + 1;
+  if (!epoch) {
+    memory.fill(ctx + X_SLOTS, 0, ALL_SLOTS * SLOT_SIZE);
+    epoch = 1;
+  }
+  store<u32>(ctx, epoch, X_EPOCH);
 }
 
 /** Empties the slots of headers: their numbers are those of one shard, and another takes over. Facts stay. */
