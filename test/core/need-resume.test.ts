@@ -330,4 +330,12 @@ describe("a wrong call is answered with a status", () => {
     expect(raw.exports.render_setting(raw.context, 0)).toBe(E_STATE);
     raw.free();
   });
+
+  it("when a pattern that does not exist is to be removed", () => {
+    const raw = rawTable([{ ...hostRules([route(prefix("/"), answer("any"))]), pattern: { kind: "any" } }]);
+    expect(raw.exports.shard_remove(raw.table, 5, 0, 0)).toBeLessThan(0);
+    raw.decide("example.com", "/");
+    expect(raw.answer()).toBe("any");
+    raw.free();
+  });
 });

@@ -30,7 +30,7 @@ import {
 import { validateShard } from "../image/validate";
 import { hashBytes, sameBytes } from "../memory/bytes";
 import { alloc, free, inMemory, isAllocated } from "../memory/heap";
-import { E_MEMORY, E_POINTER, OK } from "../status";
+import { E_MEMORY, E_POINTER, E_SOURCE, OK } from "../status";
 import { D_ACTION, D_PEERS, D_SHARD, growScratch, newContext, X_HANDLE, X_NEED_COUNT, X_NEXT_CONTEXT } from "./context";
 import { releaseUpstream, upstreamFor } from "./upstreams";
 
@@ -308,6 +308,7 @@ export function placeShard(table: usize, source: usize): i32 {
 /** Takes the shard of a pattern out. OK also if there is none. */
 export function unloadShard(table: usize, pattern: u32, host: usize, length: u32): i32 {
   if (!isTable(table) || !inMemory(host, length)) return E_POINTER;
+  if (pattern > PATTERN_DEFAULT) return E_SOURCE;
   let old: usize = 0;
   if (pattern >= PATTERN_ANY_HOST) {
     let place = table + (pattern == PATTERN_DEFAULT ? T_DEFAULT : T_ANY);
