@@ -1,0 +1,50 @@
+import { describe, expect, it } from "vitest";
+import { loadCore } from "../../controller/core-file.js";
+import { repairChecksum } from "../support/checksum.js";
+import { sharedCore } from "../support/core.js";
+import { compileImages, RawTable } from "../support/raw-core.js";
+import { answer, exact, hostRules, prefix, regex, route } from "../support/rules.js";
+
+const E_CORRUPT = -6;
+const S_MATCH = 28;
+const S_ROUTE_COUNT = 32;
+const S_ROUTES = 36;
+
+const wordOf = (image: Uint8Array, offset: number) => new DataView(image.buffer).getUint32(offset, true);
+const setWord = (image: Uint8Array, offset: number, value: number) =>
+  new DataView(image.buffer).setUint32(offset, value, true);
+
+function imageOf(...routes: Parameters<typeof hostRules>[0]): Uint8Array {
+  return compileImages(sharedCore, [hostRules(routes)]).shards[0];
+}
+
+function validate(image: Uint8Array, shift = 0): number {
+  const at = sharedCore.exports.alloc(image.length + 16);
+  sharedCore.bytes().set(image, at + shift);
+  const status = sharedCore.exports.shard_validate(at + shift, image.length);
+  sharedCore.exports.free(at);
+  return status;
+}
+
+describe("an image", () => {
+
+  it("that claims more routes than it has is refused without a look behind its end", async () => {
+    const image = imageOf(route(exact("/"), answer("a")));
+    setWord(image, S_ROUTE_COUNT, 65_000);
+    setWord(image, wordOf(image, S_MATCH) + 4, 64_999);
+    repairChecksum(image);
+    const core = await loadCore();
+    // Nothing can be read behind the image without a trap: it stands at the very end of the memory.
+    const memory = core.exports.memory as WebAssembly.Memory;
+    memory.grow(1);
+    const at = memory.buffer.byteLength - image.length;
+    core.bytes().set(image, at);
+    expect(core.exports.shard_validate(at, image.length)).toBe(E_CORRUPT);
+  });
+
+  it("with the largest regex that compiles is valid", () => {
+    const image = imageOf(route(regex(`${"(a?)".repeat(12)}(?:[^a]{1,40}b){1,40}$`), answer("a")));
+    expect(wordOf(image, S_ROUTES)).toBeGreaterThan(0);
+    expect(validate(image)).toBe(0);
+  });
+});
