@@ -27,6 +27,10 @@ function validate(image: Uint8Array, shift = 0): number {
 }
 
 describe("an image", () => {
+  it("is valid at any address", () => {
+    const image = imageOf(route(prefix("/a"), answer("a")), route(prefix("/b"), answer("b")));
+    expect([0, 1, 2, 3].map((shift) => validate(image, shift))).toEqual([0, 0, 0, 0]);
+  });
 
   it("that claims more routes than it has is refused without a look behind its end", async () => {
     const image = imageOf(route(exact("/"), answer("a")));
@@ -40,6 +44,19 @@ describe("an image", () => {
     const at = memory.buffer.byteLength - image.length;
     core.bytes().set(image, at);
     expect(core.exports.shard_validate(at, image.length)).toBe(E_CORRUPT);
+  });
+
+  it("whose trie has a child between two words is refused, at any address", () => {
+    const image = imageOf(route(prefix("/"), answer("a")), route(prefix("/b"), answer("b")));
+    // The root has one terminal and one child: header, terminal, eight bytes of keys, then the offset of the child.
+    const child = wordOf(image, S_MATCH) + 16;
+    const statuses = [1, 2, 3].flatMap((by) => {
+      const damaged = image.slice();
+      setWord(damaged, child, wordOf(image, child) + by);
+      repairChecksum(damaged);
+      return [0, 1, 2, 3].map((shift) => validate(damaged, shift));
+    });
+    expect(new Set(statuses)).toEqual(new Set([E_CORRUPT]));
   });
 
   it("with the largest regex that compiles is valid", () => {

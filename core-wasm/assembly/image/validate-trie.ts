@@ -63,8 +63,9 @@ function checkNode(image: usize, at: usize, end: usize, mark: usize, start: usiz
     }
     at += keys;
     for (let i: u32 = 0; i < children; i++, at += 4) {
-      let child = image + load<u32>(at);
-      if (child <= node || child >= end || child & 3) return 0;
+      let offset = load<u32>(at);
+      let child = image + offset;
+      if (child <= node || child >= end || offset & 3) return 0;
       store<u8>(mark + ((child - start) >> 2), load<u8>(mark + ((child - start) >> 2)) | 1);
     }
   } else if (flags & N_BITMAP) {
