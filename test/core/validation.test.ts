@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import { loadCore } from "../../controller/core-file.js";
 import { repairChecksum } from "../support/checksum.js";
 import { sharedCore } from "../support/core.js";
-import { compileImages, RawTable } from "../support/raw-core.js";
+import { compileImages } from "../support/raw-core.js";
 import { answer, exact, hostRules, prefix, regex, route } from "../support/rules.js";
 
 const E_CORRUPT = -6;
