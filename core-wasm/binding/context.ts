@@ -24,6 +24,7 @@ export const RENDERED = 88 >> 2;
 export const TRACE_COUNT = 92 >> 2;
 export const TRACE = 96 >> 2;
 export const POSITION = 100 >> 2;
+export const GUARD = 204 >> 2;
 
 export const NEED = 1;
 const HTTPS = 1;

@@ -128,4 +128,17 @@ describe("an explanation", () => {
       "host rules without host passed",
     ]);
   });
+
+  it("names the guard that decides", () => {
+    const guard = (name: string) => ({
+      resource: `VirtualServer/default/${name}`,
+      match: { conditions: [equals(header(name), "1")], outcome: answer(name) },
+    });
+    const table = makeRoutingTable();
+    table.setHost(hostRules([], { guards: [guard("x-a"), guard("x-b")] }));
+    const { decision, steps } = table.explain(request("/", { headers: { "x-b": "1" } }), 0);
+    expect(decision.origin).toMatchObject({ resource: "VirtualServer/default/x-b" });
+    expect(steps.at(-1)).toMatchObject({ step: "guard", resource: "VirtualServer/default/x-b", result: "taken" });
+    table.free();
+  });
 });

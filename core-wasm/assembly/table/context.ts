@@ -11,7 +11,7 @@
  *   20 output capacity       52 peer set image, 0 if none                  84 origin: 0 none, 1 route, 2 guard, 3 unmatched
  *   24 number of needs       56 peer index                                 88 rendered text (render)
  *   28 needs address         60 text: target, location or body             92 number of trace entries (explain)
- *   96 trace entries (explain)                                            100 position of the peer on its ring
+ *   96 trace entries (explain)           204 guard: its index (origin 2)   100 position of the peer on its ring
  * Need, 12 bytes: u32 id (below FACTS: a fact of the connection; else the address of a u32 length and a lower-case
  * header name), u32 address of the value, i32 its length or -1 if absent. The caller writes the last two.
  */
