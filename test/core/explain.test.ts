@@ -97,6 +97,16 @@ describe("an explanation", () => {
     table.free();
   });
 
+  it("shows the request line that a condition was compared with, not what was written after it", () => {
+    const conditions = [equals({ kind: "variable", name: "request" }, "GET /a HTTP/1.1")];
+    const outcome = answer("a body that is longer than the request line");
+    const table = makeRoutingTable();
+    table.setHost(hostRules([route(prefix("/"), answer("no"), { matches: [{ conditions, outcome }] })]));
+    const { steps } = table.explain(request("/a"), 0);
+    expect(steps.find(({ step }) => step === "condition")?.reason).toBe('the request has "GET /a HTTP/1.1"');
+    table.free();
+  });
+
   it("names the routes of the host that do not cover the path when the answer is 404", () => {
     expect(explained([hostRules([route(exact("/a"), answer("a"))])], "/b")).toEqual([
       "host host taken",

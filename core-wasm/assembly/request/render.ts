@@ -1,5 +1,14 @@
 /** Fills templates in, into the output buffer of a context. */
-import { PART_ARGUMENT, PART_COOKIE, PART_GROUP, PART_HEADER, PART_TEXT, PART_VARIABLE, pad4 } from "../image/layout";
+import {
+  PART_ARGUMENT,
+  PART_COOKIE,
+  PART_GROUP,
+  PART_HEADER,
+  PART_TEXT,
+  PART_VARIABLE,
+  pad4,
+  VAR_REQUEST,
+} from "../image/layout";
 import {
   X_CAPTURED,
   X_GROUPS,
@@ -11,7 +20,7 @@ import {
   X_VALUE_LENGTH,
   X_WRITE,
 } from "../table/context";
-import { argumentValue, cookieValue, slotValue, variableValue } from "./values";
+import { argumentValue, cookieValue, REQUEST_PARTS, requestPart, slotValue, variableValue } from "./values";
 
 /** How bytes are written. BODY: as they are. */
 export const MODE_BODY: u32 = 0;
@@ -160,10 +169,15 @@ export function render(ctx: usize, at: usize, length: u32, mode: u32, base: u32,
         argumentValue(ctx, at, field);
         writeValue(ctx, mode);
         break;
-      case PART_VARIABLE:
-        variableValue(ctx, argument, base);
-        writeValue(ctx, mode);
+      case PART_VARIABLE: {
+        let parts = argument == VAR_REQUEST ? REQUEST_PARTS : 1;
+        for (let part: u32 = 0; part < parts; part++) {
+          if (parts > 1) requestPart(ctx, base, part);
+          else variableValue(ctx, argument, base);
+          writeValue(ctx, mode);
+        }
         break;
+      }
     }
     if (op == PART_TEXT || op == PART_COOKIE || op == PART_ARGUMENT) at += pad4(field);
   }
