@@ -281,6 +281,14 @@ describe("header changes", () => {
     ]);
   });
 
+  it("hold no control character but tab, whatever the request or the object says", () => {
+    const value: Template = ["a\r\nb", header("x-h"), variable("uri")];
+    const changes: HeaderChange[] = [{ op: "set-request", name: "X", value }];
+    expect(headersOf(changes, "/%0d%0a%7f", { headers: { "x-h": "\r\n\0\t\xe9" } })).toEqual([
+      { op: "set-request", name: "X", value: "a%0D%0Ab%0D%0A%00\t\xe9/%0D%0A%7F" },
+    ]);
+  });
+
   it("hold the request line in full", () => {
     const changes: HeaderChange[] = [{ op: "set-request", name: "X", value: ["<", variable("request"), ">"] }];
     expect(headersOf(changes, "/a")).toEqual([{ op: "set-request", name: "X", value: "<GET /a HTTP/1.1>" }]);

@@ -104,11 +104,6 @@ export function writePath(ctx: usize, from: usize, length: u32): void {
   else writeEscaped(ctx, from, length, ESCAPE_PATH);
 }
 
-/** Writes text of an object in a path: blanks, control characters and non-ASCII bytes become escapes. */
-export function writeLiteralPath(ctx: usize, from: usize, length: u32): void {
-  writeEscaped(ctx, from, length, ESCAPE_LOCATION);
-}
-
 function writeValue(ctx: usize, mode: u32): void {
   let from: usize = load<u32>(ctx, X_VALUE);
   let length = load<u32>(ctx, X_VALUE_LENGTH);
@@ -150,8 +145,8 @@ export function render(ctx: usize, at: usize, length: u32, mode: u32, base: u32,
     at += 4;
     switch (op) {
       case PART_TEXT:
-        if (mode == MODE_PATH || mode == MODE_LOCATION) writeLiteralPath(ctx, at, field);
-        else writeBytes(ctx, at, field);
+        if (mode == MODE_BODY) writeBytes(ctx, at, field);
+        else writeEscaped(ctx, at, field, mode == MODE_HEADER ? ESCAPE_HEADER : ESCAPE_LOCATION);
         break;
       case PART_GROUP:
         writeGroup(ctx, argument, mode);
