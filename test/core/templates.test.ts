@@ -229,6 +229,18 @@ describe("a body", () => {
     );
   });
 
+  it("holds groups of the regex", () => {
+    expect(bodyOf([group(2), "-", group(1)], "/%41/b", {}, regex("/(.)/(.)"))).toBe("b-A");
+  });
+
+  it.each([16_384, 16_385, 50_000])("of %d characters of four bytes each is kept whole", (length) => {
+    const text = "😀".repeat(length);
+    const decision = decided(prefix("/"), answer(text), "/");
+    expect(decision.action === "return" && Buffer.from(decision.body ?? "", "latin1").toString("utf8") === text).toBe(
+      true,
+    );
+  });
+
   it("that does not fit the output is answered with 414, and the context goes on", () => {
     const raw = new RawTable(sharedCore, 1024, 64);
     raw.load([hostRules([route(prefix("/"), answer("x".repeat(60), variable("uri")))])]);
