@@ -306,6 +306,15 @@ describe("header changes", () => {
     expect(headersOf(changes, "/a")).toEqual([{ op: "set-request", name: "X", value: "<GET /a HTTP/1.1>" }]);
   });
 
+  it("come with redirects and answers too", () => {
+    const headers: HeaderChange[] = [{ op: "add-response", name: "X", value: [group(1)], always: true }];
+    const expected = [{ op: "add-response", name: "X", value: "a", always: true }];
+    const path = regex("^/(a)");
+    expect(decided(path, { ...answer("ok"), headers }, "/a").headers).toEqual(expected);
+    expect(decided(path, { kind: "redirect", status: 301, location: ["/"], headers }, "/a").headers).toEqual(expected);
+    expect(decided(path, { kind: "proxy", upstream: "u", headers }, "/a").headers).toEqual(expected);
+  });
+
   it("are none where the upstream has no peer", () => {
     const headers: HeaderChange[] = [{ op: "add-response", name: "X", value: ["a"], always: true }];
     expect(decided(prefix("/"), { kind: "proxy", upstream: "empty", headers }, "/")).toMatchObject({

@@ -10,7 +10,6 @@ import {
   VAR_REQUEST,
 } from "../image/layout";
 import {
-  X_CAPTURED,
   X_GROUPS,
   X_OUTPUT,
   X_OUTPUT_CAPACITY,
@@ -20,6 +19,7 @@ import {
   X_VALUE_LENGTH,
   X_WRITE,
 } from "../table/context";
+import { hasGroups } from "./groups";
 import { argumentValue, cookieValue, REQUEST_PARTS, requestPart, slotValue, variableValue } from "./values";
 
 /** How bytes are written. BODY: as they are. */
@@ -118,7 +118,7 @@ function writeValue(ctx: usize, mode: u32): void {
 }
 
 function writeGroup(ctx: usize, group: u32, mode: u32): void {
-  if (!load<u32>(ctx, X_CAPTURED)) return;
+  if (!hasGroups(ctx)) return;
   let start = load<u32>(ctx + ((<usize>group) << 3), X_GROUPS);
   let end = load<u32>(ctx + ((<usize>group) << 3), X_GROUPS + 4);
   if (start == 0xffffffff || end < start) return;

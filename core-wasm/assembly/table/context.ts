@@ -66,7 +66,7 @@ export const X_ACTION: usize = 152;
 export const X_WRITE: usize = 156;
 export const X_VALUE: usize = 160;
 export const X_VALUE_LENGTH: usize = 164;
-/** 1 when the groups below are those of the route at hand. */
+/** Whether the groups below are those of the route at hand; the values are in request/groups.ts. */
 export const X_CAPTURED: usize = 168;
 export const X_CURSORS: usize = 172;
 export const X_CURSOR_COUNT: usize = 176;
