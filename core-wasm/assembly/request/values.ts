@@ -74,14 +74,14 @@ export function cookieValue(ctx: usize, slot: u32, name: usize, length: u32): vo
   let end = at + load<u32>(ctx, X_VALUE_LENGTH);
   while (at < end) {
     if (<u32>(end - at) > length && sameFolded(at, name, length)) {
-      let p = at + length;
-      while (p < end && load<u8>(p) == 32) p++;
-      if (p < end && load<u8>(p) == 61) {
-        p++;
-        while (p < end && load<u8>(p) == 32) p++;
-        let start = p;
-        while (p < end && load<u8>(p) != 59) p++;
-        setValue(ctx, start, <u32>(p - start));
+      at += length;
+      while (at < end && load<u8>(at) == 32) at++;
+      // Without "=" the byte in its place is passed over, even if it is a semicolon.
+      if (at < end && load<u8>(at++) == 61) {
+        while (at < end && load<u8>(at) == 32) at++;
+        let start = at;
+        while (at < end && load<u8>(at) != 59) at++;
+        setValue(ctx, start, <u32>(at - start));
         return;
       }
     }
