@@ -69,6 +69,7 @@ export class RouteTable implements RoutingTable {
 
   /** Gives all memory of the table back. It must not be used afterwards. */
   free(): void {
+    this.#context.free();
     this.#core.exports.table_free(this.#table);
   }
 
