@@ -113,6 +113,28 @@ describe("memory stays flat", () => {
     table.free();
   });
 
+  it("when upstreams are changed that the last decision has used, and then are not changed again", () => {
+    const table = new RouteTable(core);
+    const large = Array.from({ length: 50 }, (_, i) => 1000 + i);
+    const keys = Array.from({ length: 50 }, (_, i) => `u${i + 10}`);
+    const fill = (decides: boolean) => {
+      for (const key of keys) {
+        table.setHost(hostRules([route(prefix("/"), { kind: "proxy", upstream: key })]));
+        table.setPeers(peers(key, large, { kind: "ring", key: [] }));
+        if (decides) expect(table.decide(request("/"), 0)).toMatchObject({ upstreamKey: key });
+        table.setPeers(peers(key, [80]));
+      }
+      table.decide(request("/", { host: "nobody" }), 0);
+      table.setPeers(peers(keys[0], [80]));
+      const used = core.memoryUsed;
+      for (const key of keys) table.removePeers(key);
+      return used;
+    };
+    const used = fill(false);
+    expect(Math.abs(fill(true) - used)).toBeLessThanOrEqual(ROUNDING);
+    table.free();
+  });
+
   it("when tables are made, used and ended", () => {
     const random = new Random(10);
     const cycle = () => {

@@ -2,10 +2,10 @@
  * A table: the shards and upstreams of one process or worker. Shards and peer sets are replaced one by one; what was
  * replaced is freed as soon as no context holds a decision made with it.
  *
- * Table, 64 bytes: 0 magic "NJTB" | 4 slot array of shards | 8 slot mask | 12 shards in the array | 16 shard of rules
+ * Table, 80 bytes: 0 magic "NJTB" | 4 slot array of shards | 8 slot mask | 12 shards in the array | 16 shard of rules
  * without host | 20 default shard | 24 first context | 28 retired handles | 32 slot array of upstreams | 36 slot mask
  * | 40 upstreams | 44 cursor indices given out | 48 first free cursor index list | 52 largest regex scratch
- * | 56 generation | 60 wildcard shards
+ * | 56 generation | 60 wildcard shards | 64 retired peer sets
  *
  * Shard handle, 32 bytes, then the image, then one u32 for each upstream (its record) and each header (its address):
  *   0 host hash | 4 image size | 8 next retired | 12 upstream records | 16 header addresses | 20 state
@@ -35,7 +35,7 @@ import { D_ACTION, D_PEERS, D_SHARD, growScratch, newContext, X_HANDLE, X_NEED_C
 import { releaseUpstream, upstreamFor } from "./upstreams";
 
 const TABLE_MAGIC: u32 = 0x42544a4e;
-const TABLE_SIZE: u32 = 64;
+const TABLE_SIZE: u32 = 80;
 
 export const T_SHARDS: usize = 4;
 export const T_MASK: usize = 8;
@@ -52,6 +52,7 @@ export const T_FREE_CURSORS: usize = 48;
 const T_SCRATCH: usize = 52;
 export const T_GENERATION: usize = 56;
 export const T_WILDCARDS: usize = 60;
+export const T_RETIRED_PEERS: usize = 64;
 
 export const H_SIZE: usize = 4;
 const H_NEXT: usize = 8;
