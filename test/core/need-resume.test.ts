@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import type { Template } from "../../core-wasm/binding/source.js";
+import type { HeaderChange, Template } from "../../core-wasm/binding/source.js";
 import { makeRoutingTable, sharedCore } from "../support/core.js";
 import { RawTable, WORDS } from "../support/raw-core.js";
 import {
@@ -186,7 +186,7 @@ describe("values", () => {
 
   it("of a header change stay right when the hash key reads another header", () => {
     const table = makeRoutingTable();
-    const headers = [{ op: "set-request", name: "X-Copy", value: [header("x-first")] } as const];
+    const headers: HeaderChange[] = [{ op: "set-request", name: "X-Copy", value: [header("x-first")] }];
     table.setPeers(peers("u", [1, 2, 3], { kind: "ring", key: [header("x-user")] }));
     table.setHost(hostRules([route(prefix("/"), { kind: "proxy", upstream: "u", headers })]));
     const decision = table.decide(request("/", { headers: { "x-first": "first", "x-user": "ann" } }), 0);
@@ -319,7 +319,7 @@ describe("a wrong call is answered with a status", () => {
   });
 
   it("when a setting is asked for that the decision does not have", () => {
-    const headers = [{ op: "add-response", name: "X-A", value: ["a"], always: true } as const];
+    const headers: HeaderChange[] = [{ op: "add-response", name: "X-A", value: ["a"], always: true }];
     const raw = rawTable([hostRules([route(prefix("/"), { ...answer("ok"), headers })])]);
     expect(raw.exports.render_setting(raw.context, 0)).toBe(E_STATE);
     raw.decide("example.com", "/");
