@@ -24,6 +24,7 @@ export const RENDERED = 88 >> 2;
 export const TRACE_COUNT = 92 >> 2;
 export const TRACE = 96 >> 2;
 export const POSITION = 100 >> 2;
+export const GUARD = 204 >> 2;
 
 export const NEED = 1;
 const HTTPS = 1;
@@ -46,8 +47,12 @@ export class Context {
   readonly #base: number;
   readonly #input: number;
   readonly #route: Core["exports"]["route"];
+  /** Where values are put: they must stay until the next request, for whatever is still to be written from them. */
   #values: number;
   #valuesSize = FIRST_VALUES;
+  #valuesUsed = 0;
+  /** Room for values that became too small in the course of the request at hand. */
+  readonly #outgrown: number[] = [];
   /** Header names by their id; ids are addresses, which stay the same until the table changes. */
   readonly #names = new Map<number, string>();
 
@@ -88,6 +93,8 @@ export class Context {
     const hostLength = host.length;
     const targetLength = target.length;
     if (hostLength + targetLength > INPUT_SIZE - 4) return -1;
+    this.#valuesUsed = 0;
+    if (this.#outgrown.length > 0) this.#freeOutgrown();
     // Whoever else uses the core may have made its memory grow, which ends every view of it.
     if (this.bytes.length === 0) this.#renew();
     const at = (this.#input + hostLength + 3) & ~3;
@@ -125,17 +132,16 @@ export class Context {
   #fillIn(request: RequestInput): void {
     const count = this.word(NEED_COUNT);
     const needs = this.word(NEEDS) >> 2;
-    let at = 0;
     for (let i = 0; i < count; i++) {
       const need = needs + i * NEED_WORDS;
       const value = this.#value(this.words[need], request);
       if (value === undefined) continue;
-      if (at + value.length > this.#valuesSize) at = this.#growValues(at + value.length, needs, i);
-      const start = this.#values + at;
+      if (this.#valuesUsed + value.length > this.#valuesSize) this.#growValues(value.length);
+      const start = this.#values + this.#valuesUsed;
       this.#copy(value, start);
       this.words[need + 1] = start;
       this.words[need + 2] = value.length;
-      at = (at + value.length + 3) & ~3;
+      this.#valuesUsed = (this.#valuesUsed + value.length + 3) & ~3;
     }
   }
 
@@ -166,25 +172,20 @@ export class Context {
     return name;
   }
 
-  /** Makes the room for values larger and moves what was written for the first `done` needs. Returns the bytes in use. */
-  #growValues(size: number, needs: number, done: number): number {
-    const grown = this.#core.exports.alloc(size * 2);
+  /** Goes on in a larger block; values of the request that stand in the old one stay there. */
+  #growValues(size: number): void {
+    const grownSize = Math.max(this.#valuesSize, size) * 2;
+    const grown = this.#core.exports.alloc(grownSize);
     if (!grown) throw coreError(-9, "copying header values");
     this.#renew();
-    const old = this.#values;
-    let used = 0;
-    for (let i = 0; i < done; i++) {
-      const need = needs + i * NEED_WORDS;
-      const length = this.words[need + 2];
-      if (length < 0) continue;
-      used = Math.max(used, this.words[need + 1] - old + length);
-      this.words[need + 1] += grown - old;
-    }
-    this.bytes.copyWithin(grown, old, old + used);
-    this.#core.exports.free(old);
+    this.#outgrown.push(this.#values);
     this.#values = grown;
-    this.#valuesSize = size * 2;
-    return used;
+    this.#valuesSize = grownSize;
+    this.#valuesUsed = 0;
+  }
+
+  #freeOutgrown(): void {
+    for (const block of this.#outgrown.splice(0)) this.#core.exports.free(block);
   }
 
   /** Bytes of memory as a byte string. */
@@ -203,5 +204,6 @@ export class Context {
   free(): void {
     this.#core.exports.context_free(this.pointer);
     this.#core.exports.free(this.#values);
+    this.#freeOutgrown();
   }
 }

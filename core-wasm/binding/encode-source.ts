@@ -47,8 +47,8 @@ const ACTION_KIND = { proxy: 1, redirect: 2, return: 3 } as const;
 const REWRITE_KIND = { prefix: 1, path: 2 } as const;
 const PART_TEXT = 0;
 const PART_GROUP = 5;
-/** Longest text of one template part. */
-const PART_LIMIT = 16384;
+/** Longest text of one template part, in characters: at most four bytes each, of which a part holds 65,535. */
+const PART_LIMIT = 16_000;
 
 /** Tags of header changes; the names stand at their tag. */
 export const HEADER_CHANGES = [

@@ -36,8 +36,10 @@ function conditionText(context: Context, image: number, at: number): string {
 /** Turns the trace of the last decision into steps. `names` gives the names of the shard at an address. */
 export function readTrace(context: Context, names: (image: number) => ShardNames, decision: Decision): ExplainStep[] {
   const steps: ExplainStep[] = [];
-  const image = context.word(SHARD);
-  const shard = image ? names(image) : undefined;
+  // The shard of the decision may be another one than that whose rules were tried: the default, or none.
+  const decided = context.word(SHARD);
+  let image = 0;
+  let shard: ShardNames | undefined;
   const trace = context.word(TRACE) >> 2;
   const count = context.word(TRACE_COUNT);
   const add = (step: ExplainStep["step"], rule: string, taken: boolean, reason: string, resource?: string) =>
@@ -50,6 +52,10 @@ export function readTrace(context: Context, names: (image: number) => ShardNames
     const taken = result === 1;
     switch (kind) {
       case 1:
+        if (taken) {
+          image = value >>> 0;
+          shard = names(image);
+        }
         add(
           "host",
           PATTERNS[subject],
@@ -89,7 +95,7 @@ export function readTrace(context: Context, names: (image: number) => ShardNames
           ["default of the host's objects", "default backend", "nothing"][subject],
           taken,
           taken ? (subject === 2 ? "404" : "no route decided") : "there is none",
-          subject === 2 ? undefined : shard?.unmatched,
+          taken && subject !== 2 ? names(decided).unmatched : undefined,
         );
         break;
       case 9:

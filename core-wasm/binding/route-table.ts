@@ -2,6 +2,7 @@ import type { RoutingTable } from "./api.js";
 import {
   ACTION,
   Context,
+  GUARD,
   ORIGIN,
   PEER,
   PEERS,
@@ -68,6 +69,7 @@ export class RouteTable implements RoutingTable {
 
   /** Gives all memory of the table back. It must not be used afterwards. */
   free(): void {
+    this.#context.free();
     this.#core.exports.table_free(this.#table);
   }
 
@@ -256,7 +258,8 @@ export class RouteTable implements RoutingTable {
       const route = names.routes[context.word(ROUTE)];
       return { resource: route?.resource ?? "", host: names.host, path: route?.label ?? "" };
     }
-    return { resource: kind === ORIGIN_GUARD ? (names.guards[0] ?? "") : names.unmatched, host: names.host, path: "" };
+    const resource = kind === ORIGIN_GUARD ? (names.guards[context.word(GUARD)] ?? "") : names.unmatched;
+    return { resource, host: names.host, path: "" };
   }
 
   #peerSet(image: number): PeerSetFacts {

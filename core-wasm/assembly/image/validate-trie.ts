@@ -16,6 +16,7 @@ import {
   ROUTE_SIZE,
   S_ROUTE_COUNT,
   S_ROUTES,
+  S_SIZE,
 } from "./layout";
 
 /** True if the terminal at `at` names a route of `kind`. The routes themselves are checked later. */
@@ -64,8 +65,9 @@ function checkNode(image: usize, at: usize, end: usize, mark: usize, start: usiz
     }
     at += keys;
     for (let i: u32 = 0; i < children; i++, at += 4) {
-      let child = image + load<u32>(at);
-      if (child <= node || child >= end || child & 3) return 0;
+      let offset = load<u32>(at);
+      let child = image + offset;
+      if (child <= node || child >= end || offset & 3) return 0;
       store<u8>(mark + ((child - start) >> 2), load<u8>(mark + ((child - start) >> 2)) | 1);
     }
   } else if (flags & N_BITMAP) {
@@ -81,7 +83,7 @@ function checkNode(image: usize, at: usize, end: usize, mark: usize, start: usiz
 export function validateTrie(image: usize, from: u32, to: u32): i32 {
   // The table of routes must lie inside before terminals can be looked up in it.
   let routes = <u64>load<u32>(image, S_ROUTE_COUNT) * ROUTE_SIZE;
-  if (<u64>to + routes > <u64>load<u32>(image, 8)) return E_CORRUPT;
+  if (<u64>to + routes > <u64>load<u32>(image, S_SIZE)) return E_CORRUPT;
   let words = (to - from) >> 2;
   if (!words) return E_CORRUPT;
   let mark = alloc(words);

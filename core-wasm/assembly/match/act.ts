@@ -28,10 +28,8 @@ import {
   K_TEMPLATE_LENGTH,
   NONE,
   R_PATH_LENGTH,
-  R_REGEX,
   REWRITE_NONE,
   REWRITE_PREFIX,
-  ROUTE_REGEX,
   ROUTE_SIZE,
   S_COOKIE,
   S_ROUTES,
@@ -40,7 +38,6 @@ import {
   SPLIT_HEADER,
   SPLIT_TOTAL,
 } from "../image/layout";
-import { regexCaptures } from "../regex/regex";
 import {
   MODE_BODY,
   MODE_LOCATION,
@@ -67,9 +64,7 @@ import {
   D_TYPE_LENGTH,
   D_UPSTREAM,
   KEY_SLOTS,
-  X_CAPTURED,
   X_CURSORS,
-  X_GROUPS,
   X_HANDLE,
   X_OUTPUT,
   X_PATH,
@@ -77,7 +72,6 @@ import {
   X_QUERY,
   X_QUERY_LENGTH,
   X_RANDOM,
-  X_SCRATCH,
   X_STAGE,
   X_TARGET,
   X_TARGET_LENGTH,
@@ -124,27 +118,10 @@ function actionOf(ctx: usize, image: usize, outcome: usize): usize {
   return image + load<u32>(entry, 4);
 }
 
-/** Finds the groups of the regex of the route at hand, once. */
-function capture(ctx: usize, image: usize): void {
-  let index = load<u32>(ctx, D_ROUTE);
-  if (index == NONE) return;
-  let route = image + load<u32>(image, S_ROUTES) + index * ROUTE_SIZE;
-  if (load<u8>(route) != <u8>ROUTE_REGEX) return;
-  let found = regexCaptures(
-    image + load<u32>(route, R_REGEX),
-    <usize>load<u32>(ctx, X_PATH),
-    load<u32>(ctx, X_PATH_LENGTH),
-    <usize>load<u32>(ctx, X_SCRATCH),
-    ctx + X_GROUPS,
-  );
-  store<u32>(ctx, found ? 1 : 0, X_CAPTURED);
-}
-
 /** Writes the rewritten target: the new path, and the query once. */
 function rewriteTarget(ctx: usize, image: usize, action: usize, kind: u32): void {
   let template = image + load<u32>(action, A_TEMPLATE);
   let length = load<u32>(action, A_TEMPLATE_LENGTH);
-  if (kind != REWRITE_PREFIX) capture(ctx, image);
   render(ctx, template, length, MODE_PATH, 0, load<u32>(image, S_COOKIE));
   if (kind == REWRITE_PREFIX) {
     let route = image + load<u32>(image, S_ROUTES) + load<u32>(ctx, D_ROUTE) * ROUTE_SIZE;
@@ -239,7 +216,6 @@ export function act(ctx: usize, image: usize, outcomeOffset: u32): i32 {
   }
   let template = image + load<u32>(action, A_TEMPLATE);
   let mode = kind == ACTION_REDIRECT ? MODE_LOCATION : MODE_BODY;
-  capture(ctx, image);
   render(ctx, template, load<u32>(action, A_TEMPLATE_LENGTH), mode, 0, load<u32>(image, S_COOKIE));
   if (overflowed(ctx)) return refuse(ctx, 414);
   let start = load<u32>(ctx, X_OUTPUT);

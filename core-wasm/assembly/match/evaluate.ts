@@ -38,7 +38,6 @@ import {
   looksLikeContext,
   X_CANDIDATE,
   X_CAPTURED,
-  X_EPOCH,
   X_FLAGS,
   X_GUARD,
   X_HANDLE,
@@ -58,7 +57,7 @@ import { H_FIRST_PREFIX, H_FIRST_REGEX, H_GUARD_COUNT, H_ROUTES, imageOf, T_DEFA
 import { act, pickPeer, refuse, STAGE_DONE, STAGE_PICK } from "./act";
 import { allHold } from "./conditions";
 import { findPlainHost, findShard } from "./hosts";
-import { askFor, takeAnswers } from "./need";
+import { askFor, forgetHeaders, startValues, takeAnswers } from "./need";
 import {
   TRACE_FALLS,
   TRACE_GUARD,
@@ -147,6 +146,7 @@ function unmatched(ctx: usize): i32 {
     }
     store<u32>(ctx, <u32>handle, X_HANDLE);
     store<u32>(ctx, <u32>imageOf(handle), D_SHARD);
+    forgetHeaders(ctx);
   }
   let image = imageOf(handle);
   if (askFor(ctx, image, load<u32>(image, S_UNMATCHED_NEED), 0)) return NEED;
@@ -220,7 +220,7 @@ export function decide(ctx: usize, hostLength: u32, targetLength: u32, flags: u3
   let capacity = load<u32>(ctx, X_INPUT_CAPACITY);
   let targetAt = (hostLength + 3) & ~3;
   if (hostLength > capacity || targetAt > capacity || targetLength > capacity - targetAt) return E_POINTER;
-  store<u32>(ctx, load<u32>(ctx, X_EPOCH) + 1, X_EPOCH);
+  startValues(ctx);
   // Pairs of words: flags and random, action and status, route (NONE) and shard, upstream and peers, settings.
   store<u64>(ctx, <u64>flags | ((<u64>random) << 32), X_FLAGS);
   store<u64>(ctx, 0, D_ACTION);

@@ -1,9 +1,9 @@
 /** Which shard answers for a host: the exact one, else the longest wildcard that covers it, else the one without host. */
-import { PATTERN_ANY_HOST, PATTERN_EXACT, PATTERN_ONE_LABEL, S_HEADER_SIZE } from "../image/layout";
+import { PATTERN_ANY_HOST, PATTERN_ANY_LABELS, PATTERN_EXACT, PATTERN_ONE_LABEL, S_HEADER_SIZE } from "../image/layout";
 import { hashBytes, sameWords } from "../memory/bytes";
 import { X_HOST, X_HOST_LENGTH } from "../table/context";
 import { H_HOST_LENGTH, H_PATTERN, imageOf, T_ANY, T_MASK, T_SHARDS, T_WILDCARDS } from "../table/table";
-import { TRACE_HOST, trace, tracing } from "./trace";
+import { traceHost, tracing } from "./trace";
 
 const DOT: u32 = 46;
 
@@ -60,14 +60,16 @@ export function findShard(ctx: usize, table: usize): usize {
   if (length) {
     let host = ctx + X_HOST;
     let handle = lookUp(table, hashBytes(host, length), true, host, length);
+    if (tracing(ctx)) traceHost(ctx, PATTERN_EXACT, handle);
     if (!handle && load<u32>(table, T_WILDCARDS)) {
-      if (tracing(ctx)) trace(ctx, TRACE_HOST, PATTERN_EXACT, false);
       handle = findWildcard(ctx, table);
+      if (tracing(ctx)) {
+        traceHost(ctx, handle ? load<u32>(handle, H_PATTERN) : PATTERN_ANY_LABELS, handle);
+      }
     }
-    if (tracing(ctx)) trace(ctx, TRACE_HOST, handle ? load<u32>(handle, H_PATTERN) : PATTERN_EXACT, handle != 0);
     if (handle) return handle;
   }
   let any: usize = load<u32>(table, T_ANY);
-  if (tracing(ctx)) trace(ctx, TRACE_HOST, PATTERN_ANY_HOST, any != 0);
+  if (tracing(ctx)) traceHost(ctx, PATTERN_ANY_HOST, any);
   return any;
 }

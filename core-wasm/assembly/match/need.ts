@@ -1,5 +1,5 @@
 /** Asking the caller for header values, and taking them over. */
-import { FACTS, K_HEADER_COUNT, KEY_HEADER, pad4 } from "../image/layout";
+import { FACTS, K_HEADER_COUNT, KEY_HEADER, MAX_HEADERS, pad4 } from "../image/layout";
 import { inMemory } from "../memory/heap";
 import { isFilled } from "../request/values";
 import { E_POINTER, OK } from "../status";
@@ -12,6 +12,21 @@ function keyHeader(key: usize, index: u32): usize {
   // At most MAX_KEY_SLOTS steps; the list is inside the key, as its validation has shown.
   for (let i: u32 = 0; i < index && i < load<u32>(key, K_HEADER_COUNT); i++) at += 4 + pad4(load<u32>(at));
   return at;
+}
+
+/** Begins a request: no slot is filled in. Where the count of requests starts over, marks of long ago must not fit again. */
+export function startValues(ctx: usize): void {
+  let epoch = load<u32>(ctx, X_EPOCH) + 1;
+  if (!epoch) {
+    memory.fill(ctx + X_SLOTS, 0, ALL_SLOTS * SLOT_SIZE);
+    epoch = 1;
+  }
+  store<u32>(ctx, epoch, X_EPOCH);
+}
+
+/** Empties the slots of headers: their numbers are those of one shard, and another takes over. Facts stay. */
+export function forgetHeaders(ctx: usize): void {
+  memory.fill(ctx + X_SLOTS + FACTS * SLOT_SIZE, 0, MAX_HEADERS * SLOT_SIZE);
 }
 
 /**

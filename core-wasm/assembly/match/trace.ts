@@ -1,8 +1,10 @@
 /** The trace of a decision: which rules were looked at, in order. Kept only while a request is being explained. */
+
 import { TRACE_CAPACITY, TRACE_SIZE, X_TRACE, X_TRACE_COUNT, X_VALUE, X_VALUE_LENGTH } from "../table/context";
+import { imageOf } from "../table/table";
 
 /** Kinds of entries. Result 1: taken, holds or covers; 0: not. Subject as stated. */
-export const TRACE_HOST: u32 = 1; // pattern kind tried
+const TRACE_HOST: u32 = 1; // pattern kind tried; as the value, the shard that the entries after it are about
 export const TRACE_GUARD: u32 = 2; // index of the guard
 export const TRACE_ROUTE: u32 = 3; // index of the route: covers the path or not
 export const TRACE_MATCH: u32 = 4; // index of the match within its route
@@ -31,6 +33,11 @@ function put(ctx: usize, kind: u32, subject: u32, result: u32, value: u32, lengt
 
 export function trace(ctx: usize, kind: u32, subject: u32, result: bool): void {
   put(ctx, kind, subject, result ? 1 : 0, 0, 0);
+}
+
+/** A kind of pattern that was tried for the host, with the handle that was found, or 0. */
+export function traceHost(ctx: usize, pattern: u32, handle: usize): void {
+  put(ctx, TRACE_HOST, pattern, handle ? 1 : 0, handle ? <u32>imageOf(handle) : 0, 0);
 }
 
 /** As trace, with the value that is at hand. */

@@ -1,7 +1,15 @@
 /** Fills templates in, into the output buffer of a context. */
-import { PART_ARGUMENT, PART_COOKIE, PART_GROUP, PART_HEADER, PART_TEXT, PART_VARIABLE, pad4 } from "../image/layout";
 import {
-  X_CAPTURED,
+  PART_ARGUMENT,
+  PART_COOKIE,
+  PART_GROUP,
+  PART_HEADER,
+  PART_TEXT,
+  PART_VARIABLE,
+  pad4,
+  VAR_REQUEST,
+} from "../image/layout";
+import {
   X_GROUPS,
   X_OUTPUT,
   X_OUTPUT_CAPACITY,
@@ -11,7 +19,8 @@ import {
   X_VALUE_LENGTH,
   X_WRITE,
 } from "../table/context";
-import { argumentValue, cookieValue, slotValue, variableValue } from "./values";
+import { hasGroups } from "./groups";
+import { argumentValue, cookieValue, REQUEST_PARTS, requestPart, slotValue, variableValue } from "./values";
 
 /** How bytes are written. BODY: as they are. */
 export const MODE_BODY: u32 = 0;
@@ -95,11 +104,6 @@ export function writePath(ctx: usize, from: usize, length: u32): void {
   else writeEscaped(ctx, from, length, ESCAPE_PATH);
 }
 
-/** Writes text of an object in a path: blanks, control characters and non-ASCII bytes become escapes. */
-export function writeLiteralPath(ctx: usize, from: usize, length: u32): void {
-  writeEscaped(ctx, from, length, ESCAPE_LOCATION);
-}
-
 function writeValue(ctx: usize, mode: u32): void {
   let from: usize = load<u32>(ctx, X_VALUE);
   let length = load<u32>(ctx, X_VALUE_LENGTH);
@@ -114,7 +118,7 @@ function writeValue(ctx: usize, mode: u32): void {
 }
 
 function writeGroup(ctx: usize, group: u32, mode: u32): void {
-  if (!load<u32>(ctx, X_CAPTURED)) return;
+  if (!hasGroups(ctx)) return;
   let start = load<u32>(ctx + ((<usize>group) << 3), X_GROUPS);
   let end = load<u32>(ctx + ((<usize>group) << 3), X_GROUPS + 4);
   if (start == 0xffffffff || end < start) return;
@@ -141,8 +145,8 @@ export function render(ctx: usize, at: usize, length: u32, mode: u32, base: u32,
     at += 4;
     switch (op) {
       case PART_TEXT:
-        if (mode == MODE_PATH || mode == MODE_LOCATION) writeLiteralPath(ctx, at, field);
-        else writeBytes(ctx, at, field);
+        if (mode == MODE_BODY) writeBytes(ctx, at, field);
+        else writeEscaped(ctx, at, field, mode == MODE_HEADER ? ESCAPE_HEADER : ESCAPE_LOCATION);
         break;
       case PART_GROUP:
         writeGroup(ctx, argument, mode);
@@ -160,10 +164,15 @@ export function render(ctx: usize, at: usize, length: u32, mode: u32, base: u32,
         argumentValue(ctx, at, field);
         writeValue(ctx, mode);
         break;
-      case PART_VARIABLE:
-        variableValue(ctx, argument, base);
-        writeValue(ctx, mode);
+      case PART_VARIABLE: {
+        let parts = argument == VAR_REQUEST ? REQUEST_PARTS : 1;
+        for (let part: u32 = 0; part < parts; part++) {
+          if (parts > 1) requestPart(ctx, base, part);
+          else variableValue(ctx, argument, base);
+          writeValue(ctx, mode);
+        }
         break;
+      }
     }
     if (op == PART_TEXT || op == PART_COOKIE || op == PART_ARGUMENT) at += pad4(field);
   }

@@ -36,14 +36,15 @@ import {
   X_TARGET_LENGTH,
   X_VALUE,
   X_VALUE_LENGTH,
-  X_WRITE,
 } from "../table/context";
 
 /** Flag of a request that came over TLS. */
 export const REQUEST_HTTPS: u32 = 1;
 
-/** "https" then "on" then "h2". */
-const WORDS: usize = memory.data<u8>([104, 116, 116, 112, 115, 111, 110, 104, 50]);
+export const REQUEST_PARTS: u32 = 5;
+
+/** "https" then "on" then "h2" then a blank. */
+const WORDS: usize = memory.data<u8>([104, 116, 116, 112, 115, 111, 110, 104, 50, 32]);
 
 function setValue(ctx: usize, at: usize, length: u32): void {
   store<u32>(ctx, <u32>at, X_VALUE);
@@ -72,16 +73,16 @@ export function cookieValue(ctx: usize, slot: u32, name: usize, length: u32): vo
   let at: usize = load<u32>(ctx, X_VALUE);
   let end = at + load<u32>(ctx, X_VALUE_LENGTH);
   let first = lower(load<u8>(name));
-  while (at + length < end) {
-    if (lower(load<u8>(at)) == first && sameFolded(at, name, length)) {
-      let p = at + length;
-      while (p < end && load<u8>(p) == 32) p++;
-      if (p < end && load<u8>(p) == 61) {
-        p++;
-        while (p < end && load<u8>(p) == 32) p++;
-        let start = p;
-        while (p < end && load<u8>(p) != 59) p++;
-        setValue(ctx, start, <u32>(p - start));
+  while (at < end) {
+    if (<u32>(end - at) > length && lower(load<u8>(at)) == first && sameFolded(at, name, length)) {
+      at += length;
+      while (at < end && load<u8>(at) == 32) at++;
+      // Without "=" the byte in its place is passed over, even if it is a semicolon.
+      if (at < end && load<u8>(at++) == 61) {
+        while (at < end && load<u8>(at) == 32) at++;
+        let start = at;
+        while (at < end && load<u8>(at) != 59) at++;
+        setValue(ctx, start, <u32>(at - start));
         return;
       }
     }
@@ -111,21 +112,33 @@ export function argumentValue(ctx: usize, name: usize, length: u32): void {
   setValue(ctx, 0, 0);
 }
 
-/** `$request`: method, target and protocol with blanks between, put together in the free part of the output. */
+/** Part 0 to 4 of `$request`: method, blank, target, blank, protocol. */
+export function requestPart(ctx: usize, base: u32, part: u32): void {
+  if (part == 2) setValue(ctx, load<u32>(ctx, X_TARGET), load<u32>(ctx, X_TARGET_LENGTH));
+  else if (part & 1) setValue(ctx, WORDS + 9, 1);
+  else slotValue(ctx, base + (part ? FACT_PROTOCOL : FACT_METHOD));
+}
+
+/**
+ * `$request` in one piece, or as much of it as the output has room for. It is put together at the end of the output,
+ * where it stays while the decision is written from the start on: a trace points at it.
+ */
 function requestLine(ctx: usize, base: u32): void {
-  let out: usize = load<u32>(ctx, X_WRITE);
-  let end = <usize>load<u32>(ctx, X_OUTPUT) + load<u32>(ctx, X_OUTPUT_CAPACITY);
-  let to = out;
-  for (let part = 0; part < 3; part++) {
-    if (part == 1) setValue(ctx, load<u32>(ctx, X_TARGET), load<u32>(ctx, X_TARGET_LENGTH));
-    else slotValue(ctx, base + (part ? FACT_PROTOCOL : FACT_METHOD));
-    let length = load<u32>(ctx, X_VALUE_LENGTH);
-    if (<u64>to + length + 1 > <u64>end) break;
-    memory.copy(to, load<u32>(ctx, X_VALUE), length);
-    to += length;
-    if (part < 2) store<u8>(to++, 32);
+  let length: u32 = 0;
+  for (let part: u32 = 0; part < REQUEST_PARTS; part++) {
+    requestPart(ctx, base, part);
+    length += load<u32>(ctx, X_VALUE_LENGTH);
   }
-  setValue(ctx, out, <u32>(to - out));
+  length = min(length, load<u32>(ctx, X_OUTPUT_CAPACITY));
+  let end = <usize>load<u32>(ctx, X_OUTPUT) + load<u32>(ctx, X_OUTPUT_CAPACITY);
+  let to = end - length;
+  for (let part: u32 = 0; part < REQUEST_PARTS; part++) {
+    requestPart(ctx, base, part);
+    let size = min(load<u32>(ctx, X_VALUE_LENGTH), <u32>(end - to));
+    memory.copy(to, load<u32>(ctx, X_VALUE), size);
+    to += size;
+  }
+  setValue(ctx, end - length, length);
 }
 
 /** The value of a variable. `base` is the first value slot of whoever asks (the shard, or a hash key). */

@@ -11,7 +11,7 @@
  *   20 output capacity       52 peer set image, 0 if none                  84 origin: 0 none, 1 route, 2 guard, 3 unmatched
  *   24 number of needs       56 peer index                                 88 rendered text (render)
  *   28 needs address         60 text: target, location or body             92 number of trace entries (explain)
- *   96 trace entries (explain)                                            100 position of the peer on its ring
+ *   96 trace entries (explain)           204 guard: its index (origin 2)   100 position of the peer on its ring
  * Need, 16 bytes: u32 id (below FACTS: a fact of the connection; else the address of a u32 length and a lower-case
  * header name), u32 address of the value, i32 its length or -1 if absent, u32 value slot. The caller writes address and
  * length.
@@ -67,7 +67,7 @@ export const X_ACTION: usize = 152;
 export const X_WRITE: usize = 156;
 export const X_VALUE: usize = 160;
 export const X_VALUE_LENGTH: usize = 164;
-/** 1 when the groups below are those of the route at hand. */
+/** Whether the groups below are those of the route at hand; the values are in request/groups.ts. */
 export const X_CAPTURED: usize = 168;
 export const X_CURSORS: usize = 172;
 export const X_CURSOR_COUNT: usize = 176;

@@ -2,10 +2,10 @@
  * A table: the shards and upstreams of one process or worker. Shards and peer sets are replaced one by one; what was
  * replaced is freed as soon as no context holds a decision made with it.
  *
- * Table, 64 bytes: 0 magic "NJTB" | 4 slot array of shards | 8 slot mask | 12 shards in the array | 16 shard of rules
+ * Table, 80 bytes: 0 magic "NJTB" | 4 slot array of shards | 8 slot mask | 12 shards in the array | 16 shard of rules
  * without host | 20 default shard | 24 first context | 28 retired handles | 32 slot array of upstreams | 36 slot mask
  * | 40 upstreams | 44 cursor indices given out | 48 first free cursor index list | 52 largest regex scratch
- * | 56 generation | 60 wildcard shards
+ * | 56 generation | 60 wildcard shards | 64 retired peer sets
  *
  * Shard handle, 64 bytes at a multiple of 64 (one cache line, with all that most requests need to know of a shard), then
  * the image. In front of the handle, going down: one u32 for each upstream (its record), then one for each header (its
@@ -38,12 +38,12 @@ import {
 import { validateShard } from "../image/validate";
 import { hashBytes, sameBytes } from "../memory/bytes";
 import { alloc, free, inMemory, isAllocated } from "../memory/heap";
-import { E_MEMORY, E_POINTER, OK } from "../status";
+import { E_MEMORY, E_POINTER, E_SOURCE, OK } from "../status";
 import { D_ACTION, D_PEERS, D_SHARD, growScratch, newContext, X_HANDLE, X_NEED_COUNT, X_NEXT_CONTEXT } from "./context";
 import { releaseUpstream, upstreamFor } from "./upstreams";
 
 const TABLE_MAGIC: u32 = 0x42544a4e;
-const TABLE_SIZE: u32 = 64;
+const TABLE_SIZE: u32 = 80;
 
 export const T_SHARDS: usize = 4;
 export const T_MASK: usize = 8;
@@ -60,6 +60,7 @@ export const T_FREE_CURSORS: usize = 48;
 const T_SCRATCH: usize = 52;
 export const T_GENERATION: usize = 56;
 export const T_WILDCARDS: usize = 60;
+export const T_RETIRED_PEERS: usize = 64;
 
 export const H_HOST_LENGTH: usize = 4;
 export const H_PATTERN: usize = 8;
@@ -339,6 +340,7 @@ export function placeShard(table: usize, source: usize): i32 {
 /** Takes the shard of a pattern out. OK also if there is none. */
 export function unloadShard(table: usize, pattern: u32, host: usize, length: u32): i32 {
   if (!isTable(table) || !inMemory(host, length)) return E_POINTER;
+  if (pattern > PATTERN_DEFAULT) return E_SOURCE;
   let old: usize = 0;
   if (pattern >= PATTERN_ANY_HOST) {
     let place = table + (pattern == PATTERN_DEFAULT ? T_DEFAULT : T_ANY);

@@ -2,7 +2,7 @@
  * Upstreams by key. A record stays where it is while a shard names it or it has peers; its peer set is replaced whole.
  *
  * Record, 40 bytes, then the key: 0 magic "NJUP" | 4 references from shards | 8 peer set image (0: none) | 12 its size
- * | 16 key hash | 20 key length | 24 cursor index | 28 retired peer set | 32 zero
+ * | 16 key hash | 20 key length | 24 cursor index | 28 zero
  * Cursor indices are given out densely and used again, so that the cursors of a context are a plain array.
  */
 import { I_KEY, I_KEY_LENGTH, I_TEMPLATE, I_TEMPLATE_LENGTH } from "../balance/peer-set-layout";
@@ -21,6 +21,7 @@ import {
   T_CURSORS,
   T_FREE_CURSORS,
   T_GENERATION,
+  T_RETIRED_PEERS,
   T_UPSTREAM_COUNT,
   T_UPSTREAM_MASK,
   T_UPSTREAMS,
@@ -33,7 +34,6 @@ const U_PEERS_SIZE: usize = 12;
 const U_HASH: usize = 16;
 export const U_KEY_LENGTH: usize = 20;
 export const U_CURSOR: usize = 24;
-const U_RETIRED: usize = 28;
 export const U_KEY: usize = 40;
 
 /** Retired peer sets are kept in blocks of their own: u32 next, then the image 16 bytes on. */
@@ -132,9 +132,9 @@ function recordFor(table: usize, key: usize, length: u32): usize {
   return record;
 }
 
-/** Frees the retired peer sets of a record that no context reads any more. */
-function sweep(table: usize, record: usize): void {
-  let link = record + U_RETIRED;
+/** Frees the retired peer sets that no context reads any more. */
+function sweep(table: usize): void {
+  let link = table + T_RETIRED_PEERS;
   while (true) {
     let block: usize = load<u32>(link);
     if (!block) break;
@@ -149,19 +149,17 @@ function sweep(table: usize, record: usize): void {
 
 function retirePeers(table: usize, record: usize): void {
   let image = load<u32>(record, U_PEERS);
-  if (image) {
-    let block: usize = image - RETIRED_HEADER;
-    store<u32>(block, load<u32>(record, U_RETIRED));
-    store<u32>(record, <u32>block, U_RETIRED);
-    store<u32>(record, 0, U_PEERS);
-    store<u32>(record, 0, U_PEERS_SIZE);
-  }
-  sweep(table, record);
+  if (!image) return;
+  let block: usize = image - RETIRED_HEADER;
+  store<u32>(block, load<u32>(table, T_RETIRED_PEERS));
+  store<u32>(table, <u32>block, T_RETIRED_PEERS);
+  store<u32>(record, 0, U_PEERS);
+  store<u32>(record, 0, U_PEERS_SIZE);
 }
 
-/** Frees a record that nothing refers to. One whose old peers are still being read waits for a later change. */
+/** Frees a record that nothing refers to. A decision that names it also holds the shard, which refers to it. */
 function dropIfUnused(table: usize, record: usize): void {
-  if (load<u32>(record, U_REFERENCES) || load<u32>(record, U_PEERS) || load<u32>(record, U_RETIRED)) return;
+  if (load<u32>(record, U_REFERENCES) || load<u32>(record, U_PEERS)) return;
   let slot = findRecord(table, load<u32>(record, U_HASH), record + U_KEY, load<u32>(record, U_KEY_LENGTH));
   closeSlot(<usize>load<u32>(table, T_UPSTREAMS), load<u32>(table, T_UPSTREAM_MASK), slot);
   store<u32>(table, load<u32>(table, T_UPSTREAM_COUNT) - 1, T_UPSTREAM_COUNT);
@@ -173,7 +171,6 @@ function dropIfUnused(table: usize, record: usize): void {
 /** Takes back one reference of a shard. */
 export function releaseUpstream(table: usize, record: usize): void {
   store<u32>(record, load<u32>(record, U_REFERENCES) - 1, U_REFERENCES);
-  sweep(table, record);
   dropIfUnused(table, record);
 }
 
@@ -194,6 +191,7 @@ export function loadPeers(table: usize, image: usize, length: u32): i32 {
     return E_MEMORY;
   }
   retirePeers(table, record);
+  sweep(table);
   store<u32>(record, <u32>copy, U_PEERS);
   store<u32>(record, length, U_PEERS_SIZE);
   store<u32>(table, load<u32>(table, T_GENERATION) + 1, T_GENERATION);
@@ -206,6 +204,7 @@ export function unloadPeers(table: usize, key: usize, length: u32): i32 {
   let record = findUpstream(table, key, length);
   if (!record) return OK;
   retirePeers(table, record);
+  sweep(table);
   dropIfUnused(table, record);
   store<u32>(table, load<u32>(table, T_GENERATION) + 1, T_GENERATION);
   return OK;
@@ -220,4 +219,5 @@ export function clearUpstreams(table: usize): void {
     retirePeers(table, record);
     free(record);
   }
+  sweep(table);
 }

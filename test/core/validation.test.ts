@@ -1,0 +1,67 @@
+import { describe, expect, it } from "vitest";
+import { loadCore } from "../../controller/core-file.js";
+import { repairChecksum } from "../support/checksum.js";
+import { sharedCore } from "../support/core.js";
+import { compileImages } from "../support/raw-core.js";
+import { answer, exact, hostRules, prefix, regex, route } from "../support/rules.js";
+
+const E_CORRUPT = -6;
+const S_MATCH = 28;
+const S_ROUTE_COUNT = 32;
+const S_ROUTES = 36;
+
+const wordOf = (image: Uint8Array, offset: number) => new DataView(image.buffer).getUint32(offset, true);
+const setWord = (image: Uint8Array, offset: number, value: number) =>
+  new DataView(image.buffer).setUint32(offset, value, true);
+
+function imageOf(...routes: Parameters<typeof hostRules>[0]): Uint8Array {
+  return compileImages(sharedCore, [hostRules(routes)]).shards[0];
+}
+
+function validate(image: Uint8Array, shift = 0): number {
+  const at = sharedCore.exports.alloc(image.length + 16);
+  sharedCore.bytes().set(image, at + shift);
+  const status = sharedCore.exports.shard_validate(at + shift, image.length);
+  sharedCore.exports.free(at);
+  return status;
+}
+
+describe("an image", () => {
+  it("is valid at any address", () => {
+    const image = imageOf(route(prefix("/a"), answer("a")), route(prefix("/b"), answer("b")));
+    expect([0, 1, 2, 3].map((shift) => validate(image, shift))).toEqual([0, 0, 0, 0]);
+  });
+
+  it("that claims more routes than it has is refused without a look behind its end", async () => {
+    const image = imageOf(route(exact("/"), answer("a")));
+    setWord(image, S_ROUTE_COUNT, 65_000);
+    setWord(image, wordOf(image, S_MATCH) + 4, 64_999);
+    repairChecksum(image);
+    const core = await loadCore();
+    // Nothing can be read behind the image without a trap: it stands at the very end of the memory.
+    const memory = core.exports.memory as WebAssembly.Memory;
+    memory.grow(1);
+    const at = memory.buffer.byteLength - image.length;
+    core.bytes().set(image, at);
+    expect(core.exports.shard_validate(at, image.length)).toBe(E_CORRUPT);
+  });
+
+  it("whose trie has a child between two words is refused, at any address", () => {
+    const image = imageOf(route(prefix("/"), answer("a")), route(prefix("/b"), answer("b")));
+    // The root has one terminal and one child: header, terminal, eight bytes of keys, then the offset of the child.
+    const child = wordOf(image, S_MATCH) + 16;
+    const statuses = [1, 2, 3].flatMap((by) => {
+      const damaged = image.slice();
+      setWord(damaged, child, wordOf(image, child) + by);
+      repairChecksum(damaged);
+      return [0, 1, 2, 3].map((shift) => validate(damaged, shift));
+    });
+    expect(new Set(statuses)).toEqual(new Set([E_CORRUPT]));
+  });
+
+  it("with the largest regex that compiles is valid", () => {
+    const image = imageOf(route(regex(`${"(a?)".repeat(12)}(?:[^a]{1,40}b){1,40}$`), answer("a")));
+    expect(wordOf(image, S_ROUTES)).toBeGreaterThan(0);
+    expect(validate(image)).toBe(0);
+  });
+});
