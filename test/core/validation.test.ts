@@ -3,7 +3,7 @@ import { loadCore } from "../../controller/core-file.js";
 import { repairChecksum } from "../support/checksum.js";
 import { sharedCore } from "../support/core.js";
 import { compileImages } from "../support/raw-core.js";
-import { answer, exact, hostRules, prefix, regex, route } from "../support/rules.js";
+import { answer, exact, header, hostRules, prefix, regex, route } from "../support/rules.js";
 
 const E_CORRUPT = -6;
 const S_MATCH = 28;
@@ -24,6 +24,21 @@ function validate(image: Uint8Array, shift = 0): number {
   const status = sharedCore.exports.shard_validate(at + shift, image.length);
   sharedCore.exports.free(at);
   return status;
+}
+
+/** The status of an image in which one word is another, with the checksum repaired. */
+function validateWith(image: Uint8Array, offset: number, value: number): number {
+  const damaged = image.slice();
+  setWord(damaged, offset, value);
+  repairChecksum(damaged);
+  return validate(damaged);
+}
+
+/** Where a word stands that the image has once. */
+function placeOf(image: Uint8Array, word: number): number {
+  const places = Array.from({ length: image.length >> 2 }, (_, i) => i * 4).filter((at) => wordOf(image, at) === word);
+  expect(places).toHaveLength(1);
+  return places[0];
 }
 
 describe("an image", () => {
@@ -57,6 +72,30 @@ describe("an image", () => {
       return [0, 1, 2, 3].map((shift) => validate(damaged, shift));
     });
     expect(new Set(statuses)).toEqual(new Set([E_CORRUPT]));
+  });
+
+  it("whose trie has a child inside of a node is refused", () => {
+    const image = imageOf(route(prefix("/"), answer("a")), route(prefix("/b"), answer("b")));
+    const child = wordOf(image, S_MATCH) + 16;
+    expect(validateWith(image, child, wordOf(image, child) + 4)).toBe(E_CORRUPT);
+  });
+
+  it("whose split ends below its total is refused", () => {
+    const entries = [30, 70].map((weight) => ({ weight, action: answer("a") }));
+    const image = imageOf(route(prefix("/"), { kind: "split", entries }));
+    // u8 kind 4, u16 entry count 2; then the total.
+    const split = placeOf(image, 4 | (2 << 16));
+    expect(wordOf(image, split + 4)).toBe(100);
+    expect(validateWith(image, split + 4, 101)).toBe(E_CORRUPT);
+    expect(validateWith(image, split + 4, 99)).toBe(E_CORRUPT);
+  });
+
+  it("whose template reads a header that the image does not name is refused", () => {
+    const image = imageOf(route(prefix("/"), answer(header("x-a"), header("x-b"))));
+    // u8 op 1, u16 value slot 5: the second header, after four facts.
+    const part = placeOf(image, 1 | (5 << 16));
+    for (const slot of [3, 6, 127, 65_535])
+      expect(validateWith(image, part, 1 | (slot << 16)), `${slot}`).toBe(E_CORRUPT);
   });
 
   it("with the largest regex that compiles is valid", () => {
