@@ -1,6 +1,6 @@
 /** Decides over the numeric interface and checks that what the core says is inside what it may speak of. */
 import type { Random } from "../support/random.js";
-import { type RawTable, WORDS } from "../support/raw-core.js";
+import { NEED_SIZE, type RawTable, WORDS } from "../support/raw-core.js";
 
 const NEED = 1;
 const E_STATE = -11;
@@ -39,7 +39,7 @@ export function checkedDecision(raw: RawTable, random: Random, host: string, tar
     const count = word(WORDS.needCount);
     if (count < 1 || count > 160) return `${count} values are asked for`;
     for (let i = 0; i < count; i++) {
-      const need = word(WORDS.needs) + 12 * i;
+      const need = word(WORDS.needs) + NEED_SIZE * i;
       const value = random.below(VALUES.length + 1);
       if (value === VALUES.length) continue;
       memory.setUint32(need + 4, addresses[value], true);

@@ -9,17 +9,23 @@ function fold(lane: bigint, word: bigint): bigint {
   return product ^ (product >> 32n);
 }
 
+function rotate(word: bigint, by: bigint): bigint {
+  return ((word << by) | (word >> (64n - by))) & MASK;
+}
+
 /** checksum64 of `bytes`. */
 export function checksum64(bytes: Uint8Array): bigint {
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
   const lanes = [1n, 2n, 3n, 4n].map((i) => (PRIME_1 * i) & MASK);
+  lanes[0] ^= BigInt(bytes.length);
   let at = 0;
   for (; at + 32 <= bytes.length; at += 32) {
     for (let i = 0; i < 4; i++) lanes[i] = fold(lanes[i], view.getBigUint64(at + 8 * i, true));
   }
-  for (; at + 8 <= bytes.length; at += 8) lanes[0] = fold(lanes[0], view.getBigUint64(at, true));
-  for (; at < bytes.length; at++) lanes[0] = fold(lanes[0], BigInt(bytes[at]));
-  return fold(fold(fold(fold(lanes[0], lanes[1]), lanes[2]), lanes[3]), BigInt(bytes.length));
+  let sum = lanes[0] ^ rotate(lanes[1], 16n) ^ rotate(lanes[2], 32n) ^ rotate(lanes[3], 48n);
+  for (; at + 8 <= bytes.length; at += 8) sum = fold(sum, view.getBigUint64(at, true));
+  for (; at < bytes.length; at++) sum = fold(sum, BigInt(bytes[at]));
+  return sum;
 }
 
 /** Writes into the header of an image the checksum that fits what follows it. */

@@ -32,6 +32,9 @@ export const WORDS = {
   position: 100,
 } as const;
 
+/** Bytes of one entry of the needs. */
+export const NEED_SIZE = 16;
+
 const FACT_NAMES = ["address", "port", "method", "protocol"];
 
 /** Images of rules and peers, made in a table of their own. */
@@ -87,14 +90,14 @@ export class RawTable {
   }
 
   route(host: string, target: string, flags = 0, random = 0): number {
-    this.write(this.word(WORDS.input), host + target);
+    this.write(this.word(WORDS.input), host.padEnd((host.length + 3) & ~3, "\0") + target);
     return this.exports.route(this.context, host.length, target.length, flags, random);
   }
 
   /** What the core asks for: facts and headers by name. */
   needs(): string[] {
     return Array.from({ length: this.word(WORDS.needCount) }, (_, i) => {
-      const id = this.word(12 * i, this.word(WORDS.needs));
+      const id = this.word(NEED_SIZE * i, this.word(WORDS.needs));
       return FACT_NAMES[id] ?? this.text(id + 4, this.word(0, id));
     });
   }
@@ -114,8 +117,8 @@ export class RawTable {
         if (value === undefined) continue;
         const at = this.exports.alloc(value.length);
         this.write(at, value);
-        this.setWord(this.word(WORDS.needs) + 12 * i + 4, at);
-        this.setWord(this.word(WORDS.needs) + 12 * i + 8, value.length);
+        this.setWord(this.word(WORDS.needs) + NEED_SIZE * i + 4, at);
+        this.setWord(this.word(WORDS.needs) + NEED_SIZE * i + 8, value.length);
       }
       status = this.exports.resume(this.context);
     }
