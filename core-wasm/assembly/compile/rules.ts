@@ -14,7 +14,6 @@ import {
   C_OPERAND,
   C_OPERAND_LENGTH,
   CONDITION_SIZE,
-  FLAG_ANCHORED,
   FLAG_IGNORE_CASE,
   M_CONDITIONS,
   M_OUTCOME,
@@ -75,11 +74,9 @@ export function compileRegex(b: usize, pattern: usize, length: u32, flags: u32):
     fail(b, E_MEMORY);
     return 0;
   }
-  let regexFlags = (flags & FLAG_IGNORE_CASE ? 1 : 0) | (flags & FLAG_ANCHORED ? 2 : 0);
-  let size = regexCompile(pattern, length, regexFlags, out, REGEX_MAX_SIZE, work, REGEX_WORK_SIZE);
-  if (size < 0) {
-    if (size == REGEX_REFUSED) failRegex(b, E_REGEX, load<u32>(out), load<u32>(out, 4));
-    else fail(b, E_LIMIT);
+  let size = regexCompile(pattern, length, flags, out, work);
+  if (size == REGEX_REFUSED) {
+    failRegex(b, E_REGEX, load<u32>(out), load<u32>(out, 4));
     return 0;
   }
   let scratch = regexScratchSize(out);
