@@ -1,4 +1,5 @@
 import type { PatternChecker } from "../core-wasm/binding/api.js";
+import type { FileProblem } from "./files/file-problem.js";
 import { FolderSource } from "./files/folder-source.js";
 import { type ObjectChange, RoutingModel } from "./model/routing-model.js";
 import type { Logger } from "./observability/logger.js";
@@ -62,7 +63,12 @@ export class Controller {
     const source = new FolderSource(folder, (changes) => {
       void this.change(changes);
       const problems = source.problems().map((problem) => JSON.stringify(problem));
-      for (const text of problems) if (!said.has(text)) this.#logger.warn("file", JSON.parse(text));
+      for (const text of problems) {
+        if (said.has(text)) continue;
+        // `message` is the logger's own field.
+        const { message: problem, ...place } = JSON.parse(text) as FileProblem;
+        this.#logger.warn("file", { ...place, problem });
+      }
       said.clear();
       for (const text of problems) said.add(text);
     });

@@ -307,11 +307,30 @@ const CORE_ENTRIES = {
   },
 } as const satisfies Record<CoreErrorCode, ErrorEntry>;
 
+const PROXY_ENTRIES = {
+  PROXY_CERTIFICATE_INVALID: {
+    meaning: "The proxy cannot use a certificate; the last good one of its host stays in force.",
+    remedy: "Look at the Secret: chain and key must be PEM that OpenSSL accepts.",
+  },
+  PROXY_UNSUPPORTED: {
+    meaning: "The proxy cannot do what an object asks for; the last good state of that piece stays in force.",
+    remedy: "Use another proxy, or leave the setting out.",
+  },
+  PROXY_STEP_FAILED: {
+    meaning: "A step of a plan failed; the last good state of that piece stays in force.",
+    remedy: "See the message; the next change of the object tries again.",
+  },
+} as const satisfies Record<string, ErrorEntry>;
+
+/** Codes with which a proxy refuses a step. */
+export type ProxyErrorCode = keyof typeof PROXY_ENTRIES;
+
 /** All codes, in the order in which ERRORS.md lists them. */
 export const ERROR_SECTIONS = [
   { title: "Problems of an object", entries: OBJECT_ENTRIES },
   { title: "Problems between objects", entries: MODEL_ENTRIES },
   { title: "Problems of files", entries: FILE_ENTRIES },
+  { title: "Errors of a proxy", entries: PROXY_ENTRIES },
   { title: "Errors of the core", entries: CORE_ENTRIES },
 ] as const;
 

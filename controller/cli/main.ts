@@ -1,7 +1,9 @@
 #!/usr/bin/env node
 import { readFileSync } from "node:fs";
+import { isIP } from "node:net";
 import { Command, InvalidArgumentError, Option } from "commander";
 import { loadCore } from "../core-file.js";
+import { TrustedNetworks } from "../proxies/embedded/client-address.js";
 import { runLint } from "./lint.js";
 import { type MatchOptions, runMatch, runMatchFile } from "./match.js";
 import { type RunOptions, runController } from "./run.js";
@@ -31,8 +33,19 @@ function header(text: string, before: Record<string, string>): Record<string, st
   return { ...before, [name]: known === undefined ? value : `${known}${name === "cookie" ? "; " : ", "}${value}` };
 }
 
-function list(text: string): string[] {
-  return text.split(",").filter((part) => part !== "");
+function address(text: string): string {
+  if (isIP(text) === 0) throw new InvalidArgumentError("an IP address, such as 127.0.0.1 or ::");
+  return text;
+}
+
+function networks(text: string): string[] {
+  const list = text.split(",").filter((part) => part !== "");
+  try {
+    new TrustedNetworks(list);
+  } catch (error) {
+    throw new InvalidArgumentError((error as Error).message);
+  }
+  return list;
 }
 
 const classOption = () => new Option("--ingress-class <name>", "class of the objects to serve").default("njet");
@@ -41,13 +54,32 @@ function withServing(command: Command): Command {
   return command
     .option("--http-port <n>", "port for http", port, 8080)
     .option("--https-port <n>", "port for https", port, 8443)
-    .option("--address <ip>", "address to bind both ports to", "::")
+    .option("--address <ip>", "address to bind both ports to", address, "::")
     .option("--default-certificate <dir>", "folder with tls.crt and tls.key for unknown names")
-    .option("--trusted-proxies <cidrs>", "networks whose X-Forwarded-* headers count, comma-separated", list, [])
+    .addOption(
+      new Option("--trusted-proxies <cidrs>", "networks whose X-Forwarded-* headers count, comma-separated")
+        .argParser(networks)
+        .default([], "none"),
+    )
     .option("--drain-seconds <n>", "time for requests under way after SIGTERM", seconds, 30)
     .option("--no-access-log", "write no access log")
     .addOption(classOption());
 }
+
+const MATCH_HELP = `
+Exit status: 0 decided, 1 a line of --requests was no request, 2 nothing could be decided.
+
+Examples:
+  njet-kic match --config-dir examples/cafe --explain http://cafe.example.com/tea
+  njet-kic match --config-dir examples/cafe --json -X POST -H 'Cookie: drink=latte' http://menu.example.com/drinks
+  echo '{"url":"https://cafe.example.com/coffee"}' | njet-kic match --config-dir examples/cafe --requests -`;
+
+const LINT_HELP = `
+ERRORS.md says what each code means and what to do about it.
+
+Examples:
+  njet-kic lint examples/cafe
+  njet-kic lint --json ingress.yaml services/`;
 
 const program = new Command("njet-kic")
   .description("Ingress controller for OpenNJet and NGINX whose decisions are made by one WebAssembly core")
@@ -77,14 +109,20 @@ program
   .option("--json", "print JSON", false)
   .option("--explain", "print every rule that was tried, and why it was passed over", false)
   .option("-X, --method <method>", "method of the request", "GET")
-  .option("-H, --header <header>", "header of the request, 'Name: value'; may be repeated", header, {})
-  .option("--client <ip>", "address of the client")
+  .addOption(
+    new Option("-H, --header <header>", "header of the request, 'Name: value'; may be repeated")
+      .argParser(header)
+      .default({}, "none"),
+  )
+  .addOption(new Option("--client <ip>", "address of the client").argParser(address).default("127.0.0.1"))
   .option("--requests <file>", 'file with one JSON request a line: {"method","url","headers","client"}; - reads stdin')
   .addOption(classOption())
+  .addHelpText("after", MATCH_HELP)
   .action(async (url: string | undefined, options: MatchOptions & MatchInput) => {
     const core = await loadCore();
     const { requests, method, header: headers, client } = options;
-    if ((url === undefined) === (requests === undefined)) program.error("match needs a URL or --requests, not both");
+    if ((url === undefined) === (requests === undefined))
+      program.error("error: give either a URL or --requests <file>");
     const status =
       requests === undefined
         ? runMatch(core, { url: url ?? "", method, headers, client }, options, process.stdout, process.stderr)
@@ -105,6 +143,7 @@ program
   .argument("<path...>", "files and folders")
   .option("--json", "print one JSON array", false)
   .addOption(classOption())
+  .addHelpText("after", LINT_HELP)
   .action(async (paths: string[], options: { json: boolean; ingressClass: string }) => {
     await finish(runLint(paths, options, await loadCore(), process.stdout));
   });
@@ -122,7 +161,9 @@ process.stdout.on("error", (error: NodeJS.ErrnoException) => {
 
 program.parseAsync().catch((error: NodeJS.ErrnoException) => {
   const hint =
-    error.code === "EADDRINUSE" ? " (another program has the port; --http-port and --https-port choose others)" : "";
+    error.code === "EADDRINUSE" && error.syscall === "listen"
+      ? " (another program has the port; --http-port and --https-port choose others)"
+      : "";
   process.stderr.write(`njet-kic: ${error.message}${hint}\n`);
   process.exit(1);
 });

@@ -17,16 +17,20 @@ export interface MatchOptions {
   ingressClass?: string;
 }
 
-/** A routing table with everything that a folder holds. File problems are handed to `warn`. */
+/**
+ * A routing table with everything that a file or folder holds. Problems of files are handed to `warn`. Undefined if the
+ * path itself cannot be read: nothing can be decided then.
+ */
 export async function loadTable(
   core: Core,
   configDir: string,
   ingressClass: string | undefined,
   warn: (text: string) => void,
-): Promise<RouteTable> {
+): Promise<RouteTable | undefined> {
   const loaded = await loadPaths([configDir]);
   for (const { file, line, message } of loaded.problems)
     warn(`${file}${line === undefined ? "" : `:${line}`}: ${message}`);
+  if (loaded.problems.some(({ file, code }) => file === configDir && code === "FILE_UNREADABLE")) return undefined;
   const model = new RoutingModel({
     checker: core,
     source: "folder",
@@ -83,6 +87,7 @@ export async function runMatch(
     return 2;
   }
   const table = await loadTable(core, options.configDir, options.ingressClass, (text) => errors.write(`${text}\n`));
+  if (table === undefined) return 2;
   out.write(answer(table, request, options));
   return 0;
 }
@@ -99,6 +104,7 @@ export async function runMatchFile(
   errors: LintOutput,
 ): Promise<number> {
   const table = await loadTable(core, options.configDir, options.ingressClass, (text) => errors.write(`${text}\n`));
+  if (table === undefined) return 2;
   let status = 0;
   const input = file === "-" ? process.stdin : createReadStream(file);
   const lines = createInterface({ input, crlfDelay: Number.POSITIVE_INFINITY });

@@ -1,9 +1,11 @@
 import { readFileSync } from "node:fs";
+import { readdir } from "node:fs/promises";
 import { join } from "node:path";
+import { createSecureContext } from "node:tls";
 import type { Core } from "../../core-wasm/binding/core.js";
 import { RouteTable } from "../../core-wasm/binding/route-table.js";
 import { Controller } from "../controller.js";
-import { BufferedLineSink } from "../observability/line-sink.js";
+import { descriptorSink } from "../observability/line-sink.js";
 import { createLogger, type Logger } from "../observability/logger.js";
 import { EmbeddedProxy } from "../proxies/embedded/embedded-proxy.js";
 
@@ -34,8 +36,8 @@ export interface Running {
 
 /** Starts a controller with the embedded proxy; its ports are open, its folder is not yet read. */
 export async function launch(core: Core, options: RunOptions): Promise<Running> {
-  const log = new BufferedLineSink(process.stderr);
-  const access = new BufferedLineSink(process.stdout);
+  const log = descriptorSink(2);
+  const access = descriptorSink(1);
   const logger = createLogger({ sink: log, now: Date.now });
   const proxy = new EmbeddedProxy({
     table: new RouteTable(core),
@@ -66,8 +68,31 @@ export async function launch(core: Core, options: RunOptions): Promise<Running> 
   };
 }
 
+/** The pair of a folder. Throws an Error that names the option and says nothing of what the files hold. */
 function readPair(folder: string): { chain: string; key: string } {
-  return { chain: readFileSync(join(folder, "tls.crt"), "utf8"), key: readFileSync(join(folder, "tls.key"), "utf8") };
+  const read = (name: string) => {
+    try {
+      return readFileSync(join(folder, name), "utf8");
+    } catch {
+      throw new Error(`--default-certificate: ${join(folder, name)} does not exist or cannot be read`);
+    }
+  };
+  const pair = { chain: read("tls.crt"), key: read("tls.key") };
+  try {
+    createSecureContext({ cert: pair.chain, key: pair.key });
+  } catch {
+    throw new Error(`--default-certificate: tls.crt and tls.key in ${folder} are no PEM certificate with its key`);
+  }
+  return pair;
+}
+
+/** Throws an Error for a folder that is not there: a mistyped name must not become an empty configuration. */
+export async function checkFolder(folder: string): Promise<void> {
+  try {
+    await readdir(folder);
+  } catch {
+    throw new Error(`--config-dir: ${folder} is no folder that can be read`);
+  }
 }
 
 /** Resolves on the first SIGTERM or SIGINT. A second one ends the process at once. */
@@ -86,6 +111,7 @@ export function stopSignal(): Promise<NodeJS.Signals> {
 
 /** `run`: serves a folder until it is told to stop. Resolves with the exit status. */
 export async function runController(core: Core, options: RunOptions): Promise<number> {
+  await checkFolder(options.configDir);
   const running = await launch(core, options);
   const stopped = stopSignal();
   await running.controller.watch(options.configDir);

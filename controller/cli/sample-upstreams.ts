@@ -32,7 +32,7 @@ export function sampleAddresses(objects: readonly ObjectChange[]): SampleAddress
   return found;
 }
 
-/** Opens a small server at each address. It says who it is and what it was asked. Rejects with the system's error. */
+/** Opens a small server at each address. It says who it is and what it was asked. Rejects where one cannot be opened. */
 export async function startSampleUpstreams(addresses: readonly SampleAddress[]): Promise<Server[]> {
   const servers: Server[] = [];
   try {
@@ -52,7 +52,10 @@ function startSample({ name, address, port }: SampleAddress): Promise<Server> {
     request.resume();
   });
   return new Promise((resolve, reject) => {
-    server.once("error", reject);
+    server.once("error", (error: NodeJS.ErrnoException) => {
+      const why = error.code === "EADDRINUSE" ? "another program has the port" : error.message;
+      reject(new Error(`the sample upstream ${name} cannot listen on ${address}:${port}: ${why}`));
+    });
     server.listen(port, address, () => resolve(server));
   });
 }

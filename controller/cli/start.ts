@@ -47,24 +47,25 @@ function sampleSecret() {
 }
 
 function introduction({ http, https }: { http: number; https: number }): string {
-  const cafe = `-H 'Host: ${SAMPLE_HOST}' http://127.0.0.1:${http}`;
-  const menu = `-H 'Host: menu.example.com' http://127.0.0.1:${http}`;
+  const base = `http://127.0.0.1:${http}`;
+  const cafe = `-H 'Host: ${SAMPLE_HOST}' ${base}`;
+  const menu = "-H 'Host: menu.example.com'";
   return `
 njet-kic serves the objects of ${SAMPLE}
-  http://127.0.0.1:${http}    https://127.0.0.1:${https}    (hosts ${SAMPLE_HOST} and menu.example.com)
+  ${base}    https://127.0.0.1:${https}    (hosts ${SAMPLE_HOST} and menu.example.com)
 
 Worth trying:
   curl ${cafe}/
   curl ${cafe}/tea/green
   curl -k --resolve ${SAMPLE_HOST}:${https}:127.0.0.1 https://${SAMPLE_HOST}:${https}/coffee
-  curl ${menu}/drinks
-  curl -H 'X-Drink: coffee' ${menu}/drinks
-  curl -b 'drink=latte' ${menu}/drinks
-  curl -X POST ${menu}/drinks/espresso
-  curl ${menu}/tables/7/bill?tip=2
-  curl ${menu}/tables?guest=ada
-  curl ${menu}/special
-  curl -i ${menu}/old-menu
+  curl ${menu} ${base}/drinks
+  curl -H 'X-Drink: coffee' ${menu} ${base}/drinks
+  curl -b 'drink=latte' ${menu} ${base}/drinks
+  curl -X POST ${menu} ${base}/drinks/espresso
+  curl ${menu} '${base}/tables/7/bill?tip=2'
+  curl ${menu} '${base}/tables?guest=ada'
+  curl ${menu} ${base}/special
+  curl -i ${menu} ${base}/old-menu
 
 Why a request goes where it goes:
   npm run --silent cli -- match --config-dir examples/cafe --explain -H 'X-Drink: coffee' http://menu.example.com/drinks

@@ -29,7 +29,7 @@ export const NEED = 1;
 const HTTPS = 1;
 /** Ids below this are facts of the connection: address, port, method, protocol. */
 const FACTS = 4;
-const NEED_WORDS = 3;
+const NEED_WORDS = 4;
 
 /** Largest host and target together; what is longer is answered with 414. */
 export const INPUT_SIZE = 1 << 16;
@@ -132,11 +132,10 @@ export class Context {
       if (value === undefined) continue;
       if (at + value.length > this.#valuesSize) at = this.#growValues(at + value.length, needs, i);
       const start = this.#values + at;
-      const bytes = this.bytes;
-      for (let k = 0; k < value.length; k++) bytes[start + k] = value.charCodeAt(k);
+      this.#copy(value, start);
       this.words[need + 1] = start;
       this.words[need + 2] = value.length;
-      at += value.length;
+      at = (at + value.length + 3) & ~3;
     }
   }
 
@@ -159,7 +158,9 @@ export class Context {
     let name = this.#names.get(id);
     if (name === undefined) {
       const length = this.words[id >> 2];
-      name = new TextDecoder().decode(this.bytes.subarray(id + FACTS, id + FACTS + length));
+      const text = new TextDecoder().decode(this.bytes.subarray(id + FACTS, id + FACTS + length));
+      // As the name of a property it is interned, and looking a header up by it is fast from then on.
+      name = Object.keys({ [text]: 0 })[0];
       this.#names.set(id, name);
     }
     return name;

@@ -84,14 +84,16 @@ export function peerSetWalk(image: usize, position: u32, tried: usize): u32 {
 }
 
 /**
- * Plain round robin: the peer at `cursor % peers`, and the u32 at `cursor` is advanced. NONE if there is no peer.
- * Weights do not count yet. The cursor is the caller's and survives a change of the image, so that many workers do not
- * all begin again at the first peer.
+ * Plain round robin: the peer whose turn it is, and the u32 at `cursor` is advanced. NONE if there is no peer. Weights do
+ * not count yet. The cursor is the caller's and survives a change of the image, so that many workers do not all begin
+ * again at the first peer.
  */
 export function roundRobin(image: usize, cursor: usize): u32 {
   let peers = load<u32>(image, I_PEER_COUNT);
   if (!peers) return NONE;
   let turn = load<u32>(cursor);
+  // The cursor is beyond the peers only after a change; a division for every request would be felt.
+  if (turn >= peers) turn = turn == peers ? 0 : turn % peers;
   store<u32>(cursor, turn + 1);
-  return turn % peers;
+  return turn;
 }

@@ -1,12 +1,6 @@
-/**
- * Decides a request: guards, then the candidates in their order (exact, regexes as written, prefixes from the longest
- * on), then what is unmatched. Each step may stop to ask for header values and is taken up again by `resume`.
- */
-import { I_TEMPLATE } from "../balance/peer-set-layout";
 import {
   FLAG_STOPS_REGEX,
   GUARD_SIZE,
-  K_NEED,
   M_OUTCOME,
   MATCH_SIZE,
   MAX_HOST,
@@ -37,12 +31,10 @@ import { E_POINTER, E_STATE, NEED, OK } from "../status";
 import {
   D_ACTION,
   D_ORIGIN,
-  D_PEERS,
   D_ROUTE,
   D_SETTINGS,
   D_SHARD,
   D_UPSTREAM,
-  KEY_SLOTS,
   looksLikeContext,
   X_CANDIDATE,
   X_CAPTURED,
@@ -89,15 +81,6 @@ export const ORIGIN_UNMATCHED: u32 = 3;
 
 function routeAt(image: usize, index: u32): usize {
   return image + load<u32>(image, S_ROUTES) + index * ROUTE_SIZE;
-}
-
-/** Where the need list of the step at hand stands, as an offset in the shard. */
-function needOf(ctx: usize, image: usize): u32 {
-  let stage = load<u32>(ctx, X_STAGE);
-  if (stage == STAGE_GUARDS)
-    return load<u32>(image + load<u32>(image, S_GUARDS) + load<u32>(ctx, X_GUARD) * GUARD_SIZE);
-  if (stage == STAGE_ROUTES) return load<u32>(routeAt(image, load<u32>(ctx, X_CANDIDATE)), R_NEED);
-  return load<u32>(image, S_UNMATCHED_NEED);
 }
 
 /** The first regex route from `index` on that covers the path, or NONE. */
@@ -277,15 +260,10 @@ export function goOn(ctx: usize): i32 {
   if (!load<u32>(ctx, X_NEED_COUNT)) return E_STATE;
   let stage = load<u32>(ctx, X_STAGE);
   let image: usize = load<u32>(ctx, D_SHARD);
-  if (stage == STAGE_PICK) {
-    let peers: usize = load<u32>(ctx, D_PEERS);
-    let key = peers + load<u32>(peers, I_TEMPLATE);
-    let status = takeAnswers(ctx, key, load<u32>(key, K_NEED), KEY_SLOTS);
-    return status == OK ? pickPeer(ctx) : status;
-  }
-  if (stage == STAGE_DONE || !image) return E_STATE;
-  let status = takeAnswers(ctx, image, needOf(ctx, image), 0);
+  if (stage == STAGE_DONE) return E_STATE;
+  let status = takeAnswers(ctx);
   if (status != OK) return status;
+  if (stage == STAGE_PICK) return pickPeer(ctx);
   if (stage == STAGE_GUARDS) return tryGuards(ctx, image);
   if (stage == STAGE_ROUTES) return tryCandidates(ctx, image);
   return unmatched(ctx);

@@ -3,7 +3,7 @@ import { FACTS, K_HEADER_COUNT, KEY_HEADER, pad4 } from "../image/layout";
 import { inMemory } from "../memory/heap";
 import { isFilled } from "../request/values";
 import { E_POINTER, OK } from "../status";
-import { NEED_SIZE, SLOT_SIZE, X_EPOCH, X_HANDLE, X_NEED_COUNT, X_NEEDS, X_SLOTS } from "../table/context";
+import { ALL_SLOTS, NEED_SIZE, SLOT_SIZE, X_EPOCH, X_HANDLE, X_NEED_COUNT, X_NEEDS, X_SLOTS } from "../table/context";
 import { headerOf } from "../table/table";
 
 /** The address of header `index` (u32 length, text) of a hash key. */
@@ -36,35 +36,27 @@ export function askFor(ctx: usize, image: usize, offset: u32, base: u32): bool {
     store<u32>(need, id);
     store<u32>(need, 0, 4);
     store<i32>(need, -1, 8);
-    // Which slot an answer is for; the caller need not know.
-    let at = ctx + (base + slot) * SLOT_SIZE;
-    store<u32>(at, missing, X_SLOTS + 4);
-    store<u32>(at, 0, X_SLOTS);
+    store<u32>(need, base + slot, 12);
     missing++;
   }
   store<u32>(ctx, missing, X_NEED_COUNT);
   return missing != 0;
 }
 
-/** Takes the answers to the last request for values over into the slots of the same need list. */
-export function takeAnswers(ctx: usize, image: usize, offset: u32, base: u32): i32 {
-  let list = image + offset;
-  let count = load<u32>(list);
-  let needs: usize = load<u32>(ctx, X_NEEDS);
+/** Takes the answers to the last request for values over into their slots. */
+export function takeAnswers(ctx: usize): i32 {
+  let need: usize = load<u32>(ctx, X_NEEDS);
   let missing = load<u32>(ctx, X_NEED_COUNT);
   let epoch = load<u32>(ctx, X_EPOCH);
-  for (let i: u32 = 0; i < missing; i++) {
-    let length = load<i32>(needs + i * NEED_SIZE, 8);
-    if (length > 0 && !inMemory(<usize>load<u32>(needs + i * NEED_SIZE, 4), length)) return E_POINTER;
-  }
-  for (let i: u32 = 0; i < count; i++) {
-    let slot = base + load<u32>(list + 4 + ((<usize>i) << 2));
-    if (isFilled(ctx, slot)) continue;
+  for (let end = need + missing * NEED_SIZE; need < end; need += NEED_SIZE) {
+    let value = load<u32>(need, 4);
+    let length = load<i32>(need, 8);
+    let slot = load<u32>(need, 12);
+    if (slot >= ALL_SLOTS || (length > 0 && !inMemory(value, length))) return E_POINTER;
     let at = ctx + slot * SLOT_SIZE;
-    let need = needs + load<u32>(at, X_SLOTS + 4) * NEED_SIZE;
-    store<u32>(at, load<u32>(need, 4), X_SLOTS + 4);
-    store<i32>(at, load<i32>(need, 8), X_SLOTS + 8);
     store<u32>(at, epoch, X_SLOTS);
+    store<u32>(at, value, X_SLOTS + 4);
+    store<i32>(at, length, X_SLOTS + 8);
   }
   store<u32>(ctx, 0, X_NEED_COUNT);
   return OK;

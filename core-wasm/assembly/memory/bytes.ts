@@ -61,12 +61,14 @@ export function hashBytes(pointer: usize, length: u32): u32 {
   return hashEnd(h);
 }
 
+export const HASH_PRIME: u64 = 0xff51afd7ed558ccd;
+
 export function hashStart(length: u32): u64 {
   return 0x9e3779b97f4a7c15 ^ <u64>length;
 }
 
 export function hashStep(h: u64, word: u64): u64 {
-  h = (h ^ word) * 0xff51afd7ed558ccd;
+  h = (h ^ word) * HASH_PRIME;
   return h ^ (h >> 32);
 }
 

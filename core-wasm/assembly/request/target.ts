@@ -140,41 +140,32 @@ const LOW: u64 = 0x0101010101010101;
 const HIGH: u64 = 0x8080808080808080;
 const SLASHES: u64 = 0x2f2f2f2f2f2f2f2f;
 
-/** The high bit of each byte of `w` that is zero; above such a byte others may be marked by mistake. */
-function zeroBytes(w: u64): u64 {
-  return (w - LOW) & ~w & HIGH;
-}
-
-/**
- * The marks in a word of a path that call for a closer look: control characters, blanks, `! # % ' ?` and DEL, and a slash
- * or dot after a slash. `afterSlash` is 0x80 if the byte before the word is a slash.
- */
-function marksIn(w: u64, afterSlash: u64): u64 {
-  let marks =
-    zeroBytes((w & ~(LOW * 6)) ^ (LOW * 0x21)) |
-    zeroBytes((w | (LOW << 6)) ^ (LOW * 0x7f)) |
-    ((w - LOW * 0x21) & ~w & HIGH);
-  let slashesAndDots = zeroBytes((w | LOW) ^ SLASHES);
-  return marks | (((zeroBytes(w ^ SLASHES) << 8) | afterSlash) & slashesAndDots);
-}
-
 /**
  * How many of the first `length` bytes at `at` are known to be a plain path that is its own normal form: all of them, or
- * a multiple of eight. Input can be read past its end.
+ * a multiple of eight. Looked for, eight bytes at once: control characters, blanks, `! # % ' ?` and DEL, and a slash or
+ * dot after a slash. (`x - LOW & ~x & HIGH` marks the zero bytes of x, and above one perhaps others.) Input can be read
+ * past its end.
  */
 function plainLength(at: usize, length: u32): u32 {
-  let done: u32 = 0;
   let afterSlash: u64 = 0;
-  for (; done + 8 <= length; done += 8) {
-    let w = load<u64>(at + done);
-    if (marksIn(w, afterSlash)) return done;
-    afterSlash = zeroBytes(w ^ SLASHES) >> 56;
+  for (let left = <i32>length; left > 0; left -= 8, at += 8) {
+    let w = load<u64>(at);
+    if (left < 8) {
+      // What is beyond the end counts as a letter.
+      let mask = ((<u64>1) << ((<u64>left) << 3)) - 1;
+      w = (w & mask) | ((LOW * 0x61) & ~mask);
+    }
+    let a = (w & ~(LOW * 6)) ^ (LOW * 0x21);
+    let b = (w | (LOW << 6)) ^ (LOW * 0x7f);
+    let slashes = w ^ SLASHES;
+    let dots = slashes & ~LOW;
+    slashes = (slashes - LOW) & ~slashes & HIGH;
+    dots = (dots - LOW) & ~dots & HIGH;
+    let marks = ((a - LOW) & ~a) | ((b - LOW) & ~b) | ((w - LOW * 0x21) & ~w);
+    if ((marks & HIGH) | (((slashes << 8) | afterSlash) & dots)) return length - <u32>left;
+    afterSlash = slashes >> 56;
   }
-  if (done == length) return length;
-  let mask = ((<u64>1) << ((<u64>(length - done)) << 3)) - 1;
-  // What is beyond the end counts as a letter.
-  let w = (load<u64>(at + done) & mask) | ((LOW * 0x61) & ~mask);
-  return marksIn(w, afterSlash) ? done : length;
+  return length;
 }
 
 /**

@@ -18,7 +18,7 @@ import {
   VAR_SERVER_PROTOCOL,
   VAR_URI,
 } from "../image/layout";
-import { sameFolded } from "../memory/bytes";
+import { lower, sameFolded } from "../memory/bytes";
 import {
   SLOT_SIZE,
   X_EPOCH,
@@ -71,8 +71,9 @@ export function cookieValue(ctx: usize, slot: u32, name: usize, length: u32): vo
   slotValue(ctx, slot);
   let at: usize = load<u32>(ctx, X_VALUE);
   let end = at + load<u32>(ctx, X_VALUE_LENGTH);
-  while (at < end) {
-    if (<u32>(end - at) > length && sameFolded(at, name, length)) {
+  let first = lower(load<u8>(name));
+  while (at + length < end) {
+    if (lower(load<u8>(at)) == first && sameFolded(at, name, length)) {
       let p = at + length;
       while (p < end && load<u8>(p) == 32) p++;
       if (p < end && load<u8>(p) == 61) {

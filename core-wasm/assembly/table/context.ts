@@ -12,8 +12,9 @@
  *   24 number of needs       56 peer index                                 88 rendered text (render)
  *   28 needs address         60 text: target, location or body             92 number of trace entries (explain)
  *   96 trace entries (explain)                                            100 position of the peer on its ring
- * Need, 12 bytes: u32 id (below FACTS: a fact of the connection; else the address of a u32 length and a lower-case
- * header name), u32 address of the value, i32 its length or -1 if absent. The caller writes the last two.
+ * Need, 16 bytes: u32 id (below FACTS: a fact of the connection; else the address of a u32 length and a lower-case
+ * header name), u32 address of the value, i32 its length or -1 if absent, u32 value slot. The caller writes address and
+ * length.
  */
 import { MAX_KEY_SLOTS, MAX_SLOTS } from "../image/layout";
 import { alloc, free, isAllocated } from "../memory/heap";
@@ -86,8 +87,8 @@ export const X_HOST: usize = 288;
 export const X_SLOTS: usize = 560;
 export const SLOT_SIZE: u32 = 12;
 const X_NEED_LIST: usize = 560 + 160 * 12;
-const CONTEXT_SIZE: u32 = 560 + 160 * 12 + 128 * 12;
-export const NEED_SIZE: u32 = 12;
+const CONTEXT_SIZE: u32 = 560 + 160 * 12 + 128 * 16;
+export const NEED_SIZE: u32 = 16;
 
 /** Slots of hash keys begin here. */
 export const KEY_SLOTS: u32 = MAX_SLOTS;

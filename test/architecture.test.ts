@@ -1,0 +1,185 @@
+import { readdirSync, readFileSync } from "node:fs";
+import { dirname, join, posix } from "node:path";
+import { fileURLToPath } from "node:url";
+import { describe, expect, it } from "vitest";
+
+const ROOT = fileURLToPath(new URL("../", import.meta.url));
+
+/** The layers of ARCHITECTURE.md, from the top. A part may import from layers below its own. */
+const LAYERS = [
+  ["controller/cli"],
+  ["controller/controller.ts"],
+  ["controller/files", "controller/reconcile", "controller/proxies"],
+  ["controller/model"],
+  ["controller/resources"],
+  ["controller/observability", "controller/errors.ts", "controller/core-file.ts"],
+  ["core-wasm/binding"],
+];
+const CORE = "core-wasm/assembly";
+
+/** Types that parts of different layers agree on. */
+const CONTRACTS = ["controller/model/types.ts", "controller/reconcile/plan.ts", "controller/proxies/proxy.ts"];
+
+/** Who may import a package. */
+const PACKAGES: Record<string, string> = {
+  commander: "controller/cli",
+  yaml: "controller/files",
+  undici: "controller/proxies",
+};
+
+const TOP_LEVEL = ["balancer", "bench", "controller", "core-wasm", "deploy", "examples", "test"];
+/** Made by the installation and the build; not in the repository. */
+const MADE = ["dist", "node_modules"];
+
+interface Import {
+  from: string;
+  /** Path of a file of the project, or the name of a package or built-in module. */
+  to: string;
+  typeOnly: boolean;
+}
+
+function sources(folder: string): string[] {
+  return readdirSync(join(ROOT, folder), { recursive: true, encoding: "utf8" })
+    .filter((file) => file.endsWith(".ts"))
+    .map((file) => posix.join(folder, file.replaceAll("\\", "/")));
+}
+
+/** The code of a file without comments. */
+function code(file: string): string {
+  return readFileSync(join(ROOT, file), "utf8").replaceAll(/\/\*.*?\*\/|^\s*\/\/.*$/gms, "");
+}
+
+function importsOf(file: string): Import[] {
+  const found = code(file).matchAll(/^(?:import|export)\s+(type\s)?(?:[^;"']*?\sfrom\s+)?"([^"]+)";/gms);
+  const dynamic = code(file).matchAll(/\bimport(\s)?\(\s*"([^"]+)"\s*\)/g);
+  return [...found, ...dynamic].map(([, type, target]) => ({
+    from: file,
+    to: target.startsWith(".") ? withExtension(posix.join(dirname(file), target)) : target,
+    typeOnly: type?.trim() === "type",
+  }));
+}
+
+/** The source behind an import: `.js` in TypeScript, none in AssemblyScript. */
+function withExtension(path: string): string {
+  return path.endsWith(".js") ? `${path.slice(0, -3)}.ts` : path.endsWith(".ts") ? path : `${path}.ts`;
+}
+
+/** The part that a file belongs to. */
+function partOf(file: string): string {
+  const parts = file.split("/");
+  return parts.slice(0, 2).join("/");
+}
+
+function layerOf(file: string): number {
+  return LAYERS.findIndex((parts) => parts.includes(partOf(file)));
+}
+
+const files = [...sources("controller"), ...sources("core-wasm/binding")];
+const imports = files.flatMap(importsOf);
+const inner = imports.filter(({ to }) => to.startsWith("controller/") || to.startsWith("core-wasm/"));
+
+function told({ from, to }: Import): string {
+  return `${from} -> ${to}`;
+}
+
+describe("the parts", () => {
+  it("are all found, with their imports", () => {
+    expect(files.length).toBeGreaterThan(100);
+    expect(inner.length).toBeGreaterThan(300);
+    expect(imports.filter(({ from, to }) => from === to)).toEqual([]);
+  });
+
+  it("have a layer each", () => {
+    expect(files.filter((file) => layerOf(file) < 0)).toEqual([]);
+  });
+
+  it("import from layers below their own only, contracts aside", () => {
+    const wrong = inner.filter(({ from, to, typeOnly }) => {
+      if (partOf(from) === partOf(to)) return false;
+      if (CONTRACTS.includes(to) && typeOnly) return false;
+      return layerOf(to) <= layerOf(from);
+    });
+    expect(wrong.map(told)).toEqual([]);
+  });
+
+  it("agree on contracts that know nothing but each other and the types of the binding", () => {
+    const wrong = imports.filter(
+      ({ from, to, typeOnly }) =>
+        CONTRACTS.includes(from) && !(typeOnly && (CONTRACTS.includes(to) || partOf(to) === "core-wasm/binding")),
+    );
+    expect(wrong.map(told)).toEqual([]);
+  });
+
+  it("use each package in one place", () => {
+    const packages = imports.filter(({ to }) => !to.startsWith("controller/") && !to.startsWith("core-wasm/"));
+    const wrong = packages.filter(({ from, to }) => !to.startsWith("node:") && PACKAGES[to] !== partOf(from));
+    expect(wrong.map(told)).toEqual([]);
+  });
+});
+
+describe("the core", () => {
+  it("imports nothing but itself", () => {
+    const wrong = sources(CORE)
+      .flatMap(importsOf)
+      .filter(({ to }) => partOf(to) !== CORE);
+    expect(wrong.map(told)).toEqual([]);
+  });
+
+  it("is met as core.wasm: nothing imports its sources", () => {
+    const all = [...inner, ...[...sources("bench"), ...sources("test")].flatMap(importsOf)];
+    expect(all.filter(({ to }) => to.startsWith(CORE)).map(told)).toEqual([]);
+  });
+});
+
+describe("the binding", () => {
+  const binding = files.filter((file) => file.startsWith("core-wasm/binding/"));
+
+  it("imports nothing but itself", () => {
+    const wrong = binding.flatMap(importsOf).filter(({ to }) => partOf(to) !== "core-wasm/binding");
+    expect(wrong.map(told)).toEqual([]);
+  });
+
+  it("uses no global of Node", () => {
+    const globals = /\b(Buffer|process|require|__dirname|__filename|setImmediate)\b/;
+    expect(binding.filter((file) => globals.test(code(file)))).toEqual([]);
+  });
+});
+
+describe("the top level", () => {
+  it("has the folders that ARCHITECTURE.md gives, and no other", () => {
+    const folders = readdirSync(ROOT, { withFileTypes: true })
+      .filter((entry) => entry.isDirectory() && !entry.name.startsWith("."))
+      .map((entry) => entry.name);
+    expect(folders.filter((folder) => !TOP_LEVEL.includes(folder) && !MADE.includes(folder))).toEqual([]);
+  });
+});
+
+describe("ARCHITECTURE.md", () => {
+  const text = readFileSync(join(ROOT, "ARCHITECTURE.md"), "utf8");
+
+  it("lists the layers that are held here", () => {
+    const section = text.split("### What may import what")[1].split("\n## ")[0];
+    const listed = [...section.matchAll(/^\d\. (.*)$/gm)].map(([, line]) =>
+      [...line.matchAll(/`([^`]+)`/g)].map(([, part]) => part).filter((part) => part !== "core.wasm"),
+    );
+    expect(listed).toEqual([...LAYERS, [CORE]]);
+  });
+
+  it("names only files and folders that exist", () => {
+    const later = ["controller/kubernetes", "controller/health", "core-wasm/native"];
+    const paths = [...text.matchAll(/`((?:controller|core-wasm|bench|test|examples)\/[\w./-]*)`/g)].map(
+      ([, path]) => path,
+    );
+    const tree = [...files, ...sources(CORE), ...sources("test")];
+    const vectors = readdirSync(join(ROOT, "test")).map((name) => `test/${name}`);
+    const exists = (path: string) => {
+      const plain = path.replace(/\/$/, "");
+      return (
+        [...tree, ...vectors].some((file) => file === plain || file.startsWith(`${plain}/`)) ||
+        plain === "core-wasm/ABI.md"
+      );
+    };
+    expect(paths.length).toBeGreaterThan(30);
+    expect(paths.filter((path) => !exists(path) && !later.includes(path))).toEqual([]);
+  });
+});

@@ -1,0 +1,6 @@
+/** The first code block of a language in a page. Throws where there is none. */
+export function codeBlock(page: string, language: string): string {
+  const found = new RegExp(`^\`\`\`${language}\\n(.*?)^\`\`\`$`, "ms").exec(page);
+  if (!found) throw new Error(`no block of ${language}`);
+  return found[1];
+}
