@@ -10,9 +10,10 @@
  * Flag 1 (*changes*): the peers are changes to those of an older image, a weight of 0 takes a peer out, and all others
  * stay. Without the flag they are all the peers there are, and a weight of 0 is an error.
  */
+
+import { BY_ADDRESS, mergeSort } from "../memory/merge-sort";
 import { E_LIMIT, E_SOURCE } from "../status";
 import { parseAddress } from "./address";
-import { sortIndices } from "./merge-sort";
 import {
   compareAddresses,
   MAX_PEERS,
@@ -129,9 +130,10 @@ export function readPeers(source: usize, records: usize, order: usize, spare: us
     store<u16>(record, load<u16>(p, 2), P_WEIGHT);
     store<u8>(record, <u8>family, P_FAMILY);
     store<u32>(record, 0, P_SLOT);
+    store<u32>(order + ((<usize>i) << 2), i);
     p += PEER_HEAD + length;
   }
-  let sorted = sortIndices(order, spare, count, records, false);
+  let sorted = mergeSort(order, spare, count, BY_ADDRESS, records);
   // Of duplicates the greatest weight stays, since "the first one" would depend on the order of the list.
   let kept: u32 = 0;
   let last: usize = 0;

@@ -2,8 +2,8 @@
  * The points of a consistent-hash ring. A peer with weight w has 160 * w: point i is the CRC-32 of its id followed by
  * point i - 1 as four little-endian bytes, 0 before the first; the register after the id is used again for each.
  */
+import { BY_ID, mergeSort } from "../memory/merge-sort";
 import { crc32, crc32Byte, crc32Shift, crc32Word, prepareCrc32 } from "./crc32";
-import { mergeSort } from "./merge-sort";
 import {
   compareIds,
   I_METHOD,
@@ -120,7 +120,7 @@ export function freshPoints(
   let bytes = end - a;
   radixSort(a, end, b, histogram, false);
   if (!settle(image, b, b + bytes)) {
-    writeAll(image, mergeSort(fresh, spare, count, image, true), count, a, histogram, leaps);
+    writeAll(image, mergeSort(fresh, spare, count, BY_ID, image), count, a, histogram, leaps);
     radixSort(a, end, b, histogram, true);
     memory.copy(b, a, bytes);
   }

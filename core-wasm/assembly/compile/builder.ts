@@ -8,7 +8,7 @@
  *   8 u32 end      24 u32 output capacity   40 u32 problem reason                    56 resources table
  *  12 u32 text length of the last readText  44 u32 regex work area                   60 u32 regex scratch bytes
  *  64 u8[16] bitmap of value slots the route at hand looks at                        80 u32 actions seen
- *  84 u32 regex output area
+ *  84 u32 regex output area                              88 u32 uses of headers seen
  */
 
 import { MAX_IMAGE, MAX_SLOTS, pad4 } from "../image/layout";
@@ -32,6 +32,7 @@ export const B_RESOURCES: usize = 56;
 export const B_SCRATCH: usize = 60;
 export const B_ACTIONS: usize = 80;
 export const B_REGEX_OUT: usize = 84;
+export const B_HEADER_USES: usize = 88;
 const BUILDER_SIZE: u32 = 128;
 
 /** A builder over `length` bytes of source; 0 if memory is short. */

@@ -55,7 +55,7 @@ export function readRoute(b: usize, entry: usize): void {
 }
 
 /** Which of the three tries a kind belongs to when two routes have one path: exact, then segments, then plain prefixes. */
-function compareByPath(a: usize, b: usize): i32 {
+export function compareByPath(a: usize, b: usize): i32 {
   let order = compareBytes(
     <usize>load<u32>(a, E_PATH),
     load<u32>(a, E_PATH_LENGTH),
@@ -75,40 +75,8 @@ export function stageOf(entry: usize): u32 {
 }
 
 /** Candidate order: by stage; prefixes from the longest on. What is equal here keeps the order it has. */
-function compareByStage(a: usize, b: usize): i32 {
+export function compareByStage(a: usize, b: usize): i32 {
   let stage = <i32>stageOf(a) - <i32>stageOf(b);
   if (stage || stageOf(a) != 2) return stage;
   return <i32>load<u32>(b, E_PATH_LENGTH) - <i32>load<u32>(a, E_PATH_LENGTH);
-}
-
-/**
- * Sorts `count` entry addresses at `list` (stable merge sort; `spare` has room for as many), by path or into candidate
- * order. Both end up sorted; the result is in `list`.
- */
-export function sortEntries(list: usize, spare: usize, count: u32, byStage: bool): void {
-  let from = list;
-  let to = spare;
-  for (let width: u32 = 1; width < count; width <<= 1) {
-    for (let low: u32 = 0; low < count; low += width << 1) {
-      let middle = min(low + width, count);
-      let high = min(low + (width << 1), count);
-      let i = low;
-      let j = middle;
-      for (let k = low; k < high; k++) {
-        let left = j >= high;
-        if (i < middle && j < high) {
-          let a: usize = load<u32>(from + ((<usize>i) << 2));
-          let b: usize = load<u32>(from + ((<usize>j) << 2));
-          left = (byStage ? compareByStage(a, b) : compareByPath(a, b)) <= 0;
-        }
-        store<u32>(to + ((<usize>k) << 2), load<u32>(from + ((<usize>(left ? i : j)) << 2)));
-        if (left) i++;
-        else j++;
-      }
-    }
-    let swap = from;
-    from = to;
-    to = swap;
-  }
-  if (from != list) memory.copy(list, from, (<usize>count) << 2);
 }

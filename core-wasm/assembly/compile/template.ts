@@ -27,6 +27,7 @@ import {
 import { E_LIMIT, E_SOURCE } from "../status";
 import {
   at,
+  B_HEADER_USES,
   B_HEADERS,
   fail,
   here,
@@ -49,7 +50,10 @@ export function useHeader(b: usize, name: usize, length: u32): u32 {
   let headers: usize = load<u32>(b, B_HEADERS);
   if (!length) fail(b, E_SOURCE);
   // A first walk over a shard source has no table yet: headers are numbered in the order of the image.
-  if (!headers || status(b)) return FACTS;
+  if (!headers || status(b)) {
+    store<u32>(b, load<u32>(b, B_HEADER_USES) + 1, B_HEADER_USES);
+    return FACTS;
+  }
   let index = internText(headers, name, length);
   if (index == NONE) {
     fail(b, E_LIMIT);

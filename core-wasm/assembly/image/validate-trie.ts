@@ -16,6 +16,7 @@ import {
   ROUTE_SIZE,
   S_ROUTE_COUNT,
   S_ROUTES,
+  S_SIZE,
 } from "./layout";
 
 /** True if the terminal at `at` names a route of `kind`. The routes themselves are checked later. */
@@ -81,7 +82,7 @@ function checkNode(image: usize, at: usize, end: usize, mark: usize, start: usiz
 export function validateTrie(image: usize, from: u32, to: u32): i32 {
   // The table of routes must lie inside before terminals can be looked up in it.
   let routes = <u64>load<u32>(image, S_ROUTE_COUNT) * ROUTE_SIZE;
-  if (<u64>to + routes > <u64>load<u32>(image, 8)) return E_CORRUPT;
+  if (<u64>to + routes > <u64>load<u32>(image, S_SIZE)) return E_CORRUPT;
   let words = (to - from) >> 2;
   if (!words) return E_CORRUPT;
   let mark = alloc(words);
