@@ -132,6 +132,12 @@ export function readText(b: usize): usize {
   return at;
 }
 
+/** Reads a text and stores its address and length in two words at `pointer`. */
+export function readTextTo(b: usize, pointer: usize): void {
+  store<u32>(pointer, <u32>readText(b));
+  store<u32>(pointer, load<u32>(b, B_TEXT_LENGTH), 4);
+}
+
 export function textLength(b: usize): u32 {
   return load<u32>(b, B_TEXT_LENGTH);
 }
@@ -195,6 +201,12 @@ export function patch(b: usize, offset: usize, value: u32): void {
 
 export function patchByte(b: usize, offset: usize, value: u32): void {
   if (writing(b)) store<u8>(at(b, offset), value);
+}
+
+/** Fills in offset and length, two words, of what has been written since `start`. */
+export function patchSpan(b: usize, offset: usize, start: u32): void {
+  patch(b, offset, start);
+  patch(b, offset + 4, here(b) - start);
 }
 
 export function put(b: usize, value: u32): void {

@@ -8,7 +8,7 @@
 import { FLAG_STOPS_REGEX, MAX_PATH, ROUTE_EXACT, ROUTE_REGEX, ROUTE_SEGMENTS } from "../image/layout";
 import { compareBytes } from "../memory/bytes";
 import { E_LIMIT, E_SOURCE } from "../status";
-import { cursor, fail, readBelow, readText, readU32, status, textLength } from "./builder";
+import { cursor, fail, readBelow, readText, readTextTo, readU32, status, textLength } from "./builder";
 import { compileMatch, compileOutcome } from "./rules";
 
 export const E_FLAGS: usize = 4;
@@ -41,10 +41,8 @@ export function readRoute(b: usize, entry: usize): void {
   if (kind == ROUTE_SEGMENTS && length && load<u8>(path + length - 1) == 47) length--;
   store<u32>(entry, <u32>path, E_PATH);
   store<u32>(entry, length, E_PATH_LENGTH);
-  store<u32>(entry, <u32>readText(b), E_LABEL);
-  store<u32>(entry, textLength(b), E_LABEL_LENGTH);
-  store<u32>(entry, <u32>readText(b), E_RESOURCE);
-  store<u32>(entry, textLength(b), E_RESOURCE_LENGTH);
+  readTextTo(b, entry + E_LABEL);
+  readTextTo(b, entry + E_RESOURCE);
   let matches = readU32(b);
   store<u32>(entry, matches, E_MATCH_COUNT);
   store<u32>(entry, cursor(b), E_MATCHES);

@@ -1,9 +1,7 @@
 /** Conditions, matches and outcomes of a source, written into the actions section. Layouts: image/layout.ts. */
 import {
   A_SETTINGS,
-  A_SETTINGS_LENGTH,
   A_TEMPLATE,
-  A_TEMPLATE_LENGTH,
   A_TYPE,
   A_UPSTREAM,
   ACTION_PROXY,
@@ -12,7 +10,6 @@ import {
   ACTION_SIZE,
   C_NAME,
   C_OPERAND,
-  C_OPERAND_LENGTH,
   CONDITION_SIZE,
   FLAG_IGNORE_CASE,
   M_CONDITIONS,
@@ -47,6 +44,7 @@ import {
   here,
   muted,
   patch,
+  patchSpan,
   putBytes,
   readBelow,
   readText,
@@ -112,9 +110,8 @@ function compileCondition(b: usize, record: usize): void {
     putTextAt(b, record + C_OPERAND, operand, operandLength);
   } else if (test == TEST_REGEX) {
     let offset = here(b);
-    let length = compileRegex(b, operand, operandLength, ignoreCase ? FLAG_IGNORE_CASE : 0);
-    patch(b, record + C_OPERAND, offset);
-    patch(b, record + C_OPERAND_LENGTH, length);
+    compileRegex(b, operand, operandLength, ignoreCase ? FLAG_IGNORE_CASE : 0);
+    patchSpan(b, record + C_OPERAND, offset);
   }
 }
 
@@ -155,14 +152,12 @@ function compileAction(b: usize, record: usize): void {
     patch(b, record + A_UPSTREAM, upstream);
   }
   let template = here(b);
-  let templateLength = compileTemplate(b);
-  patch(b, record + A_TEMPLATE, template);
-  patch(b, record + A_TEMPLATE_LENGTH, templateLength);
+  compileTemplate(b);
+  patchSpan(b, record + A_TEMPLATE, template);
   if (kind == ACTION_RETURN) putTextAt(b, record + A_TYPE, text, length);
   let settings = here(b);
-  let settingsLength = compileSettings(b);
-  patch(b, record + A_SETTINGS, settings);
-  patch(b, record + A_SETTINGS_LENGTH, settingsLength);
+  compileSettings(b);
+  patchSpan(b, record + A_SETTINGS, settings);
 }
 
 /** One outcome: u32 entry count (0: a plain action); for a split per entry u32 weight and the action. Returns its offset. */

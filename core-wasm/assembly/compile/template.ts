@@ -26,7 +26,6 @@ import {
 } from "../image/layout";
 import { E_LIMIT, E_SOURCE } from "../status";
 import {
-  at,
   B_HEADER_USES,
   B_HEADERS,
   fail,
@@ -41,7 +40,6 @@ import {
   reserve,
   status,
   textLength,
-  writing,
 } from "./builder";
 import { COOKIE, COOKIE_LENGTH, internText, textAddress, textCount, textSize } from "./text-table";
 
@@ -111,9 +109,8 @@ export function compileTemplate(b: usize): u32 {
   return here(b) - start;
 }
 
-/** Reads settings (u32 count; per setting u32 tag, u32 flags, text name, template) and writes them; returns their length. */
-export function compileSettings(b: usize): u32 {
-  let start = here(b);
+/** Reads settings (u32 count; per setting u32 tag, u32 flags, text name, template) and writes them. */
+export function compileSettings(b: usize): void {
   let count = readU32(b);
   for (let i: u32 = 0; i < count && !status(b); i++) {
     let tag = readBelow(b, TAG_LAST_HEADER_CHANGE + 1);
@@ -128,15 +125,12 @@ export function compileSettings(b: usize): u32 {
     patch(b, head, tag | TAG_MUST_UNDERSTAND | (flags << 16));
     patch(b, head + 4, 4 + pad4(length) + value);
   }
-  return here(b) - start;
 }
 
 /** Writes one text and stores its offset and length in two words of the output. */
 export function putTextAt(b: usize, field: usize, text: usize, length: u32): void {
-  let offset = putBytes(b, text, length);
-  if (!writing(b)) return;
-  store<u32>(at(b, field), offset);
-  store<u32>(at(b, field + 4), length);
+  patch(b, field, putBytes(b, text, length));
+  patch(b, field + 4, length);
 }
 
 /** Writes each text of a table: u32 length, text. */
