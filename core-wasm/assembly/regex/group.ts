@@ -15,11 +15,8 @@ import { sameBytes } from "./sets";
 import { NO_CAPTURE, newGroup } from "./tree";
 import {
   DEPTH,
-  DOT_ALL,
   FLAGS,
-  FOLD,
   GROUP_COUNT,
-  MULTI_LINE,
   NAME_AREA,
   NAME_COUNT,
   OPEN_AREA,
@@ -32,7 +29,6 @@ import {
   peek,
   refuse,
   SIZE,
-  UNGREEDY,
 } from "./work";
 
 /** What may follow `(?` in Perl but not in RE2: pairs of a byte and the reason of the refusal. A zero ends the table. */
@@ -44,6 +40,9 @@ const PERL_GROUPS: usize = memory.data<u8>([
   0x52, 24, 0x26, 24, // R &: RECURSION
   0,
 ]);
+
+/** i: FOLD, s: DOT_ALL, m: MULTI_LINE, U: UNGREEDY. A zero ends the table. */
+const FLAG_LETTERS: usize = memory.data<u8>([0x69, 1, 0x73, 2, 0x6d, 4, 0x55, 8, 0]);
 
 /** Entry of the innermost open group. */
 export function innermost(work: usize): usize {
@@ -96,29 +95,15 @@ function parseFlags(work: usize, open: usize, at: usize): usize {
   let complete = true;
   for (;;) {
     const c = peek(work, at);
-    let flag: u32 = 0;
-    switch (c) {
-      case -1:
-        return refuse(work, open, PAREN_UNCLOSED);
-      case 0x69: // i
-        flag = FOLD;
-        break;
-      case 0x6d: // m
-        flag = MULTI_LINE;
-        break;
-      case 0x73: // s
-        flag = DOT_ALL;
-        break;
-      case 0x55: // U
-        flag = UNGREEDY;
-        break;
-      case 0x2d: // -
-        if (negative) return refuse(work, at, GROUP_SYNTAX);
-        negative = true;
-        complete = false;
-        at++;
-        continue;
+    if (c < 0) return refuse(work, open, PAREN_UNCLOSED);
+    if (c === 0x2d) {
+      if (negative) return refuse(work, at, GROUP_SYNTAX);
+      negative = true;
+      complete = false;
+      at++;
+      continue;
     }
+    const flag = lookUp(FLAG_LETTERS, c);
     if (!flag) break;
     flags = negative ? flags & ~flag : flags | flag;
     complete = true;
