@@ -3,9 +3,7 @@
  * documents each. Nothing here traps, whatever it is given.
  */
 
-import { freeBuilder, newBuilder, problemPosition, problemReason, takeOutput } from "./compile/builder";
-import { compileKey } from "./compile/key";
-import { compileShard } from "./compile/shard";
+import { shard_compile } from "./compile/exports";
 import { pad4, S_COOKIE, SETTING_HEADER } from "./image/layout";
 import { validateShard } from "./image/validate";
 import { decide, goOn } from "./match/evaluate";
@@ -45,6 +43,7 @@ import {
 import { clearUpstreams, findUpstream, loadPeers, U_PEERS, unloadPeers } from "./table/upstreams";
 
 export * from "./balance/exports";
+export * from "./compile/exports";
 export * from "./regex/exports";
 
 /** Version of this interface: major * 256 + minor. A caller accepts its own major and any minor from its own on. */
@@ -115,26 +114,6 @@ export function context_trace(ctx: usize, on: u32): i32 {
   return keepTrace(ctx, on != 0) ? OK : E_MEMORY;
 }
 
-/** The result words of a compile: u32 image, u32 length, u32 position of a problem, u32 its reason. */
-const RESULT_SIZE: u32 = 16;
-
-function finish(b: usize, length: i32, result: usize): i32 {
-  store<u32>(result, length < 0 ? 0 : <u32>takeOutput(b));
-  store<u32>(result, length < 0 ? 0 : length, 4);
-  store<u32>(result, problemPosition(b), 8);
-  store<u32>(result, problemReason(b), 12);
-  freeBuilder(b);
-  return length < 0 ? length : OK;
-}
-
-/** Compiles a shard source. On success the image is the caller's, to be given back by `free`. */
-export function shard_compile(source: usize, length: u32, result: usize): i32 {
-  if (!inMemory(source, length) || !inMemory(result, RESULT_SIZE)) return E_POINTER;
-  let b = newBuilder(source, length);
-  if (!b) return E_MEMORY;
-  return finish(b, compileShard(b), result);
-}
-
 /** Compiles a shard source and puts the shard in place. The result words tell the length of the image; its address is 0. */
 export function shard_put(table: usize, source: usize, length: u32, result: usize): i32 {
   if (!isTable(table)) return E_POINTER;
@@ -160,14 +139,6 @@ export function shard_load(table: usize, image: usize, length: u32): i32 {
 /** Takes the shard of a pattern (kind, host) out. */
 export function shard_remove(table: usize, pattern: u32, host: usize, length: u32): i32 {
   return unloadShard(table, pattern, host, length);
-}
-
-/** Compiles the template of a hash key, which a peer set source takes in. */
-export function key_compile(source: usize, length: u32, result: usize): i32 {
-  if (!inMemory(source, length) || !inMemory(result, RESULT_SIZE)) return E_POINTER;
-  let b = newBuilder(source, length);
-  if (!b) return E_MEMORY;
-  return finish(b, compileKey(b), result);
 }
 
 /** Validates a peer set image, copies it and puts it in place under its key. */

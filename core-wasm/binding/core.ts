@@ -109,10 +109,7 @@ export class Core implements PatternChecker {
 
   /** Pattern checks and stand-alone regexes share one engine of the instance. */
   get regex(): RegexEngine {
-    this.#regex ??= new RegexEngine(this.exports, {
-      allocate: (size) => this.exports.alloc(size),
-      release: (pointer) => void this.exports.free(pointer),
-    });
+    this.#regex ??= new RegexEngine(this.exports);
     return this.#regex;
   }
 

@@ -1,5 +1,13 @@
 import { CoreError } from "./errors.js";
-import { encodePeerSet, NO_PEER, type PeerSetExports, peerSetError } from "./peer-set.js";
+import {
+  compilePeerSet,
+  encodePeerSet,
+  NO_PEER,
+  type PeerSetExports,
+  peerSetError,
+  peerSetSizes,
+  readPeer,
+} from "./peer-set.js";
 import type { Peer } from "./source.js";
 
 /** What the hash of a peer's points begins with: `resty` is the id `ip:port`, `nginx` is host, NUL, port, as NGINX has it. */
@@ -53,36 +61,28 @@ export class HashRing {
 
   /** Number of peers. */
   get size(): number {
-    return this.#core.peer_set_count(this.#live());
+    return peerSetSizes(this.#view(), this.#live()).peers;
   }
 
   /** Number of points. */
   get points(): number {
-    return this.#core.peer_set_points(this.#live());
+    return peerSetSizes(this.#view(), this.#live()).points;
   }
 
   /** A copy of the ring's image: canonical bytes, equal for equal peers. */
   image(): Uint8Array {
     const image = this.#live();
-    const bytes = this.#memory();
-    const size = new DataView(bytes.buffer).getUint32(image + 16, true);
-    return bytes.slice(image, image + size);
+    return this.#memory().slice(image, image + peerSetSizes(this.#view(), image).bytes);
   }
 
   /** The peer with an index of `lookup`, `lookupHash` or `walk`. Throws a RangeError for an index that there is none of. */
   peer(index: number): RingPeer {
     const known = this.#peers[index];
     if (known) return known;
-    const image = this.#live();
-    const core = this.#core;
-    const id = core.peer_set_id(image, index);
-    if (!Number.isInteger(index) || id < 0) throw new RangeError(`no peer has the index ${index}`);
-    const peer: RingPeer = {
-      id: this.#text(id, core.peer_set_id_length(image, index)),
-      address: this.#text(core.peer_set_address(image, index), core.peer_set_address_length(image, index)),
-      port: core.peer_set_port(image, index),
-      weight: core.peer_set_weight(image, index),
-    };
+    if (!Number.isInteger(index) || index < 0 || index >= this.size) {
+      throw new RangeError(`no peer has the index ${index}`);
+    }
+    const peer = readPeer(this.#view(), this.#live(), index);
     this.#peers[index] = peer;
     return peer;
   }
@@ -204,24 +204,8 @@ export class HashRing {
       NO_TEMPLATE,
       changes,
     );
-    const image = this.#withBytes(source, (pointer, length) => {
-      const old = this.#image;
-      const capacity = core.peer_set_image_bound(pointer, length, old);
-      const workCapacity = core.peer_set_work_size(pointer, length, old);
-      if (capacity < 0) throw peerSetError(capacity, "building a ring");
-      const out = allocate(core, capacity);
-      let work = 0;
-      let size = -1;
-      try {
-        work = allocate(core, workCapacity);
-        size = core.peer_set_compile(pointer, length, old, out, capacity, work, workCapacity);
-      } finally {
-        if (work) core.free(work);
-        if (size < 0) core.free(out);
-      }
-      if (size < 0) throw peerSetError(size, "building a ring");
-      return out;
-    });
+    const image = this.#withBytes(source, (pointer, length) => compilePeerSet(core, pointer, length, this.#image));
+    if (image < 0) throw peerSetError(image, "building a ring");
     if (this.#image) core.free(this.#image);
     this.#image = image;
     this.#peers = [];
@@ -243,14 +227,14 @@ export class HashRing {
     }
   }
 
-  #text(pointer: number, length: number): string {
-    return String.fromCharCode(...this.#memory().subarray(pointer, pointer + length));
-  }
-
   /** The memory as bytes; growing it leaves an older view with nothing in it. */
   #memory(): Uint8Array {
     if (this.#bytes.length === 0) this.#bytes = new Uint8Array(this.#core.memory.buffer);
     return this.#bytes;
+  }
+
+  #view(): DataView {
+    return new DataView(this.#memory().buffer);
   }
 
   #live(): number {

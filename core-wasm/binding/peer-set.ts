@@ -12,21 +12,9 @@ export interface PeerSetExports {
   alloc(size: number): number;
   free(pointer: number): unknown;
   ring_crc32(crc: number, pointer: number, length: number): number;
-  peer_set_image_bound(source: number, length: number, old: number): number;
-  peer_set_work_size(source: number, length: number, old: number): number;
-  peer_set_compile(
-    source: number,
-    length: number,
-    old: number,
-    out: number,
-    capacity: number,
-    work: number,
-    workCapacity: number,
-  ): number;
+  /** Writes address and length of the image, a block of its own, to two words at `result`. */
+  peer_set_compile(source: number, length: number, old: number, result: number): number;
   peer_set_validate(image: number, length: number): number;
-  peer_set_count(image: number): number;
-  peer_set_points(image: number): number;
-  peer_set_method(image: number): number;
   peer_set_lookup(image: number, hash: number): number;
   peer_set_lookup_key(image: number, key: number, length: number): number;
   peer_set_lookup_many(image: number, hashes: number, count: number, out: number): number;
@@ -34,16 +22,11 @@ export interface PeerSetExports {
   peer_set_owner(image: number, position: number): number;
   peer_set_walk(image: number, position: number, tried: number, triedLength: number): number;
   peer_set_round_robin(image: number, cursor: number): number;
-  peer_set_id(image: number, index: number): number;
-  peer_set_id_length(image: number, index: number): number;
-  peer_set_address(image: number, index: number): number;
-  peer_set_address_length(image: number, index: number): number;
-  peer_set_port(image: number, index: number): number;
-  peer_set_weight(image: number, index: number): number;
 }
 
 /** Status of the core for "there is nothing to answer with": no peer, or all of them tried. */
 export const NO_PEER = -11;
+const CORE_MEMORY = -9;
 
 const CODES: Record<number, CoreErrorCode> = {
   [-2]: "CORE_IMAGE_TRUNCATED",
@@ -53,13 +36,62 @@ const CODES: Record<number, CoreErrorCode> = {
   [-6]: "CORE_IMAGE_CORRUPT",
   [-7]: "CORE_SOURCE_INVALID",
   [-8]: "CORE_LIMIT",
-  [-9]: "CORE_MEMORY",
+  [CORE_MEMORY]: "CORE_MEMORY",
   [-10]: "CORE_POINTER",
 };
 
 /** The error that a status of a peer set export stands for. */
 export function peerSetError(status: number, doing: string): CoreError {
   return new CoreError(CODES[status] ?? "CORE_STATE", `${doing}: the core answered ${status}`);
+}
+
+/** Places in the header of an image and in the record of a peer, as assembly/balance/peer-set-layout.ts has them. */
+const IMAGE_SIZE = 16;
+const IMAGE_PEERS = 24;
+const IMAGE_POINTS = 28;
+const IMAGE_HEADER = 80;
+const RECORD_BYTES = 32;
+const RECORD_PORT = 4;
+const RECORD_WEIGHT = 6;
+const RECORD_ID_LENGTH = 8;
+const RECORD_ADDRESS_LENGTH = 9;
+
+/** Sizes of the image at `image` of a memory: bytes, peers, points of the ring (0 without one). */
+export function peerSetSizes(memory: DataView, image: number): { bytes: number; peers: number; points: number } {
+  return {
+    bytes: memory.getUint32(image + IMAGE_SIZE, true),
+    peers: memory.getUint32(image + IMAGE_PEERS, true),
+    points: memory.getUint32(image + IMAGE_POINTS, true),
+  };
+}
+
+/** A peer of the image at `image`, which must have one with this index. */
+export function readPeer(memory: DataView, image: number, index: number): Peer & { id: string } {
+  const record = image + IMAGE_HEADER + index * RECORD_BYTES;
+  const start = image + memory.getUint32(record, true);
+  const bytes = new Uint8Array(memory.buffer, start, memory.getUint8(record + RECORD_ID_LENGTH));
+  const id = String.fromCharCode(...bytes);
+  // Of `[address]:port` or `address:port`.
+  const from = id.startsWith("[") ? 1 : 0;
+  return {
+    id,
+    address: id.slice(from, from + memory.getUint8(record + RECORD_ADDRESS_LENGTH)),
+    port: memory.getUint16(record + RECORD_PORT, true),
+    weight: memory.getUint16(record + RECORD_WEIGHT, true),
+  };
+}
+
+/**
+ * Compiles a source that stands in the core's memory, with an older image (0: none). Answers where the image is, which the
+ * caller frees, or a status below zero.
+ */
+export function compilePeerSet(core: PeerSetExports, source: number, length: number, old: number): number {
+  const result = core.alloc(8);
+  if (!result) return CORE_MEMORY;
+  const status = core.peer_set_compile(source, length, old, result);
+  const image = new DataView(core.memory.buffer).getUint32(result, true);
+  core.free(result);
+  return status < 0 ? status : image;
 }
 
 const HEADER = 24;

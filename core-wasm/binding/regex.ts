@@ -4,15 +4,10 @@ import { regexReason } from "./regex-reasons.js";
 /** The exports of the core that the regex engine consists of. Pointers and sizes are numbers of bytes. */
 export interface RegexExports {
   readonly memory: { readonly buffer: ArrayBuffer };
-  regex_compile(
-    pattern: number,
-    length: number,
-    flags: number,
-    out: number,
-    capacity: number,
-    work: number,
-    workCapacity: number,
-  ): number;
+  alloc(size: number): number;
+  free(pointer: number): unknown;
+  /** Writes four words at `result`: address and length of the image; position and reason where the pattern is refused. */
+  regex_compile(pattern: number, length: number, flags: number, result: number): number;
   regex_test(image: number, imageLength: number, subject: number, length: number, scratch: number): number;
   regex_captures(
     image: number,
@@ -22,21 +17,9 @@ export interface RegexExports {
     scratch: number,
     slots: number,
   ): number;
+  regex_run(image: number, imageLength: number, state: number, part: number, length: number, last: number): number;
   regex_validate(image: number, length: number): number;
   regex_scratch_size(image: number, length: number): number;
-  regex_test_scratch_size(image: number, length: number): number;
-  regex_begin(image: number, imageLength: number, part: number, length: number): number;
-  regex_finish(image: number, imageLength: number, state: number, rest: number, length: number): number;
-  regex_reads_backwards(image: number, length: number): number;
-  regex_groups(image: number, length: number): number;
-  regex_work_size(): number;
-  regex_max_size(): number;
-}
-
-/** Where the engine takes memory of the instance from. `allocate` returns a 4-byte aligned address, or 0 if there is none. */
-export interface RegexMemory {
-  allocate(size: number): number;
-  release(pointer: number): void;
 }
 
 export interface RegexOptions {
@@ -47,12 +30,19 @@ export interface RegexOptions {
 }
 
 const REGEX_REFUSED = -1;
-const IGNORE_CASE = 1;
-const ANCHORED = 2;
+const RESULT_BYTES = 16;
+const IGNORE_CASE = 2;
+const ANCHORED = 4;
+/** Places in an image, as assembly/regex/image.ts has them. */
+const IMAGE_GROUPS = 4;
+const IMAGE_FLAGS = 10;
+const IMAGE_FIRST_STATE = 18;
+const FLAG_DFA = 2;
+const FLAG_BACKWARDS = 4;
 const GROUPS_TRACKED = 10;
 const SLOT_BYTES = 2 * GROUPS_TRACKED * 4;
 const SLOT_UNSET = 0xffffffff;
-/** Answers of regex_begin; above them, the rest of the text decides. */
+/** Answers of regex_run; above them, the rest of the text decides. */
 const ACCEPT = 0;
 const DEAD = 1;
 /** So many bytes of a text are tried first: most texts differ from a pattern at once. */
@@ -74,10 +64,7 @@ class SharedBuffers {
   #bytes: Uint8Array;
   #words: Int32Array;
 
-  constructor(
-    readonly core: RegexExports,
-    readonly memory: RegexMemory,
-  ) {
+  constructor(readonly core: RegexExports) {
     this.#bytes = new Uint8Array(core.memory.buffer);
     this.#words = new Int32Array(core.memory.buffer);
     this.subjectSize = FIRST_SUBJECT_SIZE;
@@ -96,7 +83,7 @@ class SharedBuffers {
   }
 
   take(size: number): number {
-    const pointer = this.memory.allocate(size);
+    const pointer = this.core.alloc(size);
     if (pointer === 0) throw new CoreError("CORE_MEMORY", `no room for ${size} bytes of regex memory`);
     return pointer;
   }
@@ -104,7 +91,7 @@ class SharedBuffers {
   /** Makes the scratch at least so large. */
   growScratch(size: number): void {
     if (size <= this.scratchSize) return;
-    if (this.scratch !== 0) this.memory.release(this.scratch);
+    if (this.scratch !== 0) this.core.free(this.scratch);
     this.scratchSize = 0;
     this.scratch = 0;
     this.scratch = this.take(size);
@@ -145,7 +132,7 @@ class SharedBuffers {
   #growSubject(length: number): void {
     const size = 2 * length;
     const pointer = this.take(size);
-    this.memory.release(this.subject);
+    this.core.free(this.subject);
     this.subject = pointer;
     this.subjectSize = size;
   }
@@ -155,11 +142,8 @@ class SharedBuffers {
 export class RegexEngine {
   readonly #buffers: SharedBuffers;
 
-  constructor(
-    readonly core: RegexExports,
-    readonly memory: RegexMemory,
-  ) {
-    this.#buffers = new SharedBuffers(core, memory);
+  constructor(readonly core: RegexExports) {
+    this.#buffers = new SharedBuffers(core);
   }
 
   /**
@@ -168,21 +152,19 @@ export class RegexEngine {
    */
   compile(pattern: string, options: RegexOptions = {}): RegexProgram | RegexProblem {
     const text = new TextEncoder().encode(pattern);
-    const workSize = this.core.regex_work_size();
-    const outSize = this.core.regex_max_size();
-    // One region for the three: nothing to undo if there is no room for it.
-    const work = this.#buffers.take(workSize + outSize + text.length);
+    const flags = (options.ignoreCase ? IGNORE_CASE : 0) | (options.anchored ? ANCHORED : 0);
+    const source = this.#buffers.take(text.length + RESULT_BYTES);
+    const result = source + text.length;
     try {
-      const out = work + workSize;
-      const source = out + outSize;
       this.#buffers.bytes().set(text, source);
-      const flags = (options.ignoreCase ? IGNORE_CASE : 0) | (options.anchored ? ANCHORED : 0);
-      const size = this.core.regex_compile(source, text.length, flags, out, outSize, work, workSize);
-      if (size === REGEX_REFUSED) return this.#problem(out);
-      if (size < 0) throw new CoreError("CORE_POINTER", `regex_compile answered ${size}`);
-      return this.load(this.#buffers.bytes().slice(out, out + size));
+      const status = this.core.regex_compile(source, text.length, flags, result);
+      const words = new DataView(this.core.memory.buffer, result, RESULT_BYTES);
+      const [image, length, position, reason] = [0, 4, 8, 12].map((at) => words.getUint32(at, true));
+      if (status === REGEX_REFUSED) return { position, message: regexReason(reason) };
+      if (status < 0) throw new CoreError("CORE_MEMORY", `regex_compile answered ${status}`);
+      return new RegexProgram(this.#buffers, image, length);
     } finally {
-      this.memory.release(work);
+      this.core.free(source);
     }
   }
 
@@ -191,15 +173,10 @@ export class RegexEngine {
     const pointer = this.#buffers.take(image.length);
     this.#buffers.bytes().set(image, pointer);
     if (this.core.regex_validate(pointer, image.length) !== 1) {
-      this.memory.release(pointer);
+      this.core.free(pointer);
       throw new CoreError("CORE_IMAGE_CORRUPT", "not an image of a regular expression");
     }
     return new RegexProgram(this.#buffers, pointer, image.length);
-  }
-
-  #problem(out: number): RegexProblem {
-    const view = new DataView(this.core.memory.buffer);
-    return { position: view.getUint32(out, true), message: regexReason(view.getUint32(out + 4, true)) };
   }
 }
 
@@ -212,14 +189,18 @@ export class RegexProgram {
   readonly #size: number;
   readonly #hasDfa: boolean;
   readonly #backwards: boolean;
+  readonly #firstState: number;
 
   constructor(buffers: SharedBuffers, image: number, size: number) {
     this.#buffers = buffers;
     this.#image = image;
     this.#size = size;
-    this.groups = buffers.core.regex_groups(image, size);
-    this.#hasDfa = buffers.core.regex_test_scratch_size(image, size) === 0;
-    this.#backwards = buffers.core.regex_reads_backwards(image, size) === 1;
+    const header = new DataView(buffers.core.memory.buffer, image);
+    const flags = header.getUint16(IMAGE_FLAGS, true);
+    this.groups = header.getUint16(IMAGE_GROUPS, true);
+    this.#hasDfa = (flags & FLAG_DFA) !== 0;
+    this.#backwards = (flags & FLAG_BACKWARDS) !== 0;
+    this.#firstState = header.getUint16(IMAGE_FIRST_STATE, true);
     buffers.growScratch(buffers.core.regex_scratch_size(image, size));
   }
 
@@ -240,10 +221,10 @@ export class RegexProgram {
     const backwards = this.#backwards;
     const rest = length - PROBE_SIZE;
     const probe = buffers.write(subject, backwards ? rest : 0, backwards ? length : PROBE_SIZE);
-    const state = core.regex_begin(this.#image, this.#size, probe, PROBE_SIZE);
+    const state = core.regex_run(this.#image, this.#size, this.#firstState, probe, PROBE_SIZE, 0);
     if (state <= DEAD && state >= ACCEPT) return state === ACCEPT;
     const text = buffers.write(subject, backwards ? 0 : PROBE_SIZE, backwards ? rest : length);
-    return this.#answer(core.regex_finish(this.#image, this.#size, state, text, rest));
+    return core.regex_run(this.#image, this.#size, state, text, rest, 1) === ACCEPT;
   }
 
   /**
@@ -267,7 +248,7 @@ export class RegexProgram {
 
   /** Gives the memory of the image back. The program is not to be used afterwards. */
   release(): void {
-    this.#buffers.memory.release(this.#image);
+    this.#buffers.core.free(this.#image);
   }
 
   #answer(answer: number): boolean {

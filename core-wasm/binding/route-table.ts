@@ -30,7 +30,7 @@ import type {
 } from "./decision.js";
 import { ALWAYS, HEADER_CHANGES, patternParts, writeShardSource, writeTemplate } from "./encode-source.js";
 import { readTrace } from "./explain.js";
-import { encodePeerSet } from "./peer-set.js";
+import { compilePeerSet, encodePeerSet, peerSetSizes, readPeer } from "./peer-set.js";
 import { readShardNames, type ShardNames } from "./shard-names.js";
 import type { HostPattern, HostRules, PeerSetSource } from "./source.js";
 
@@ -137,16 +137,13 @@ export class RouteTable implements RoutingTable {
     const source = encodePeerSet(set, this.#compileKey(set));
     try {
       return this.#core.withBytes(source, (at, length) => {
-        const capacity = exports.peer_set_image_bound(at, length, 0);
-        const workSize = exports.peer_set_work_size(at, length, 0);
-        if (capacity < 0 || workSize < 0) throw coreError(Math.min(capacity, workSize), `peers of ${set.key}`);
-        const out = exports.alloc(capacity + workSize);
-        if (!out) throw coreError(-9, `peers of ${set.key}`);
-        const size = exports.peer_set_compile(at, length, 0, out, capacity, out + capacity, workSize);
-        const bytes = this.#core.bytes().slice(out, out + Math.max(0, size));
-        exports.free(out);
-        if (size < 0) throw coreError(size, `peers of ${set.key}`);
-        return bytes;
+        const image = compilePeerSet(exports, at, length, 0);
+        if (image < 0) throw coreError(image, `peers of ${set.key}`);
+        const bytes = this.#core.bytes();
+        const { bytes: size } = peerSetSizes(new DataView(bytes.buffer), image);
+        const copy = bytes.slice(image, image + size);
+        exports.free(image);
+        return copy;
       });
     } finally {
       this.#context.refresh();
@@ -230,7 +227,7 @@ export class RouteTable implements RoutingTable {
       const index = peers.findIndex((peer) => peer.port === port && peer.address === address);
       if (index >= 0) tried[index >> 3] |= 1 << (index & 7);
     }
-    const points = exports.peer_set_points(image) || peers.length;
+    const points = peerSetSizes(new DataView(this.#context.bytes.buffer), image).points || peers.length;
     const start = failed.length > 0 ? failed[0].position % Math.max(1, points) : NO_PEER_LEFT;
     const position = this.#core.withBytes(tried, (at, length) => exports.peer_set_walk(image, start, at, length));
     this.#context.refresh();
@@ -272,16 +269,13 @@ export class RouteTable implements RoutingTable {
   }
 
   #readPeerSet(image: number): PeerSetFacts {
-    const { exports } = this.#core;
     const decoder = new TextDecoder();
     const bytes = this.#context.bytes;
     const text = (at: number, length: number) => decoder.decode(bytes.subarray(at, at + length));
     const word = (offset: number) => this.#context.words[(image + offset) >> 2];
-    const peers: PeerSetFacts["peers"] = [];
-    for (let i = 0; i < exports.peer_set_count(image); i++) {
-      const address = text(exports.peer_set_address(image, i), exports.peer_set_address_length(image, i));
-      peers.push({ address, port: exports.peer_set_port(image, i) });
-    }
+    const view = new DataView(bytes.buffer);
+    const { peers: count } = peerSetSizes(view, image);
+    const peers = Array.from({ length: count }, (_, i) => readPeer(view, image, i));
     return { key: text(image + word(64), word(68)), display: text(image + word(72), word(76)), peers };
   }
 

@@ -1,5 +1,5 @@
 import { readFileSync } from "node:fs";
-import type { PeerSetExports } from "../../core-wasm/binding/peer-set.js";
+import { compilePeerSet, type PeerSetExports, peerSetSizes } from "../../core-wasm/binding/peer-set.js";
 
 interface WasmModule {
   readonly instance: { readonly exports: unknown };
@@ -27,18 +27,13 @@ export function put(core: PeerSetExports, bytes: Uint8Array): number {
 export function compile(core: PeerSetExports, source: Uint8Array, older?: Uint8Array): Uint8Array | number {
   const at = put(core, source);
   const old = older ? put(core, older) : 0;
-  let out = 0;
-  let work = 0;
+  const image = compilePeerSet(core, at, source.length, old);
   try {
-    const capacity = core.peer_set_image_bound(at, source.length, old);
-    if (capacity < 0) return capacity;
-    const workCapacity = core.peer_set_work_size(at, source.length, old);
-    out = core.alloc(capacity);
-    work = core.alloc(workCapacity);
-    const size = core.peer_set_compile(at, source.length, old, out, capacity, work, workCapacity);
-    return size < 0 ? size : new Uint8Array(core.memory.buffer).slice(out, out + size);
+    if (image < 0) return image;
+    const { bytes } = peerSetSizes(new DataView(core.memory.buffer), image);
+    return new Uint8Array(core.memory.buffer).slice(image, image + bytes);
   } finally {
-    for (const pointer of [at, old, out, work]) if (pointer) core.free(pointer);
+    for (const pointer of [at, old, image]) if (pointer > 0) core.free(pointer);
   }
 }
 

@@ -1,5 +1,5 @@
 import { beforeAll, describe, expect, it } from "vitest";
-import { encodePeerSet } from "../../core-wasm/binding/peer-set.js";
+import { compilePeerSet, encodePeerSet, peerSetSizes, readPeer } from "../../core-wasm/binding/peer-set.js";
 import type { BalanceMethod, Peer, PeerSetSource } from "../../core-wasm/binding/source.js";
 import { compile, freshCore, put, randomNumbers, type TestCore } from "./core-instance.js";
 
@@ -30,8 +30,11 @@ describe("the image of a peer set", () => {
       const bytes = image(encodePeerSet(peerSet(kind, FOUR.slice(0, count)), NOTHING));
       const pointer = put(core, bytes);
       expect(core.peer_set_validate(pointer, bytes.length)).toBe(0);
-      expect(core.peer_set_count(pointer)).toBe(count);
-      expect(core.peer_set_points(pointer)).toBe(kind === "round-robin" ? 0 : count * 160);
+      expect(peerSetSizes(new DataView(bytes.buffer), 0)).toEqual({
+        bytes: bytes.length,
+        peers: count,
+        points: kind === "round-robin" ? 0 : count * 160,
+      });
       core.free(pointer);
     }
   });
@@ -56,13 +59,8 @@ describe("the image of a peer set", () => {
       ["10.0.0.9", 443],
       ["10.0.0.9", 80],
     ].map(([address, port]) => ({ address: String(address), port: Number(port), weight: 1 }));
-    const pointer = put(core, image(encodePeerSet(peerSet("round-robin", peers), NOTHING)));
-    const ids = peers.map((_, i) => {
-      const start = core.peer_set_id(pointer, i);
-      const bytes = new Uint8Array(core.memory.buffer, start, core.peer_set_id_length(pointer, i));
-      return new TextDecoder().decode(bytes);
-    });
-    core.free(pointer);
+    const view = new DataView(image(encodePeerSet(peerSet("round-robin", peers), NOTHING)).buffer);
+    const ids = peers.map((_, i) => readPeer(view, 0, i).id);
     expect(ids).toEqual(["9.255.255.255:80", "10.0.0.9:80", "10.0.0.9:443", "10.0.0.10:80", "[::1]:1", "[::2]:1"]);
   });
 
@@ -101,7 +99,7 @@ describe("the image of a peer set", () => {
     for (const kind of METHODS) {
       const pointer = put(core, image(encodePeerSet(peerSet(kind, FOUR), NOTHING)));
       const tried = core.alloc(1);
-      const positions = core.peer_set_points(pointer) || 4;
+      const positions = peerSetSizes(new DataView(core.memory.buffer), pointer).points || 4;
       for (let position = 0; position < positions; position++) {
         for (let left = 0; left < 4; left++) {
           new Uint8Array(core.memory.buffer)[tried] = 0xf & ~(1 << left);
@@ -172,25 +170,35 @@ describe("a source", () => {
 });
 
 describe("the exports", () => {
-  it("refuse pointers and lengths outside the memory, and blocks that overlap", () => {
+  it("refuse pointers and lengths outside the memory", () => {
     const source = encodePeerSet(peerSet("ring", FOUR), NOTHING);
     const at = put(core, source);
+    const result = core.alloc(8);
     const end = core.memory.buffer.byteLength;
     const wild = [-1, -16, end - 1, end, 0x7fffffff];
     for (const pointer of wild) {
       expect(core.peer_set_validate(pointer, 100)).toBe(-10);
       expect(core.peer_set_validate(0, pointer < 0 ? pointer : end + 1)).toBe(-10);
       expect(core.peer_set_lookup(pointer, 1)).toBe(-10);
-      expect(core.peer_set_image_bound(pointer, source.length, 0)).toBe(-10);
-      expect(core.peer_set_compile(at, source.length, pointer, at, 10, at, 10)).toBe(-10);
+      expect(core.peer_set_compile(pointer, source.length, 0, result)).toBe(-10);
+      expect(core.peer_set_compile(at, source.length, pointer, result)).toBe(-10);
+      expect(core.peer_set_compile(at, source.length, 0, pointer)).toBe(-10);
       expect(core.ring_crc32(5, pointer, 100)).toBe(5);
     }
-    const block = core.alloc(200_000);
-    expect(core.peer_set_compile(at, source.length, 0, block, 100_000, block + 99_999, 100_000)).toBe(-10);
-    expect(core.peer_set_compile(at, source.length, 0, block, 10, block + 10, 100_000)).toBe(-9);
-    expect(core.peer_set_compile(at, source.length, 0, at, 100_000, block, 100_000)).toBe(-10);
-    core.free(block);
+    core.free(result);
     core.free(at);
+  });
+
+  it("compile nothing from memory that nobody owns, or beyond what is owned", () => {
+    const source = encodePeerSet(peerSet("ring", FOUR), NOTHING);
+    const at = put(core, source);
+    const old = compilePeerSet(core, at, source.length, 0);
+    expect(compilePeerSet(core, at + 16, source.length, 0)).toBe(-10);
+    expect(compilePeerSet(core, at, 1 << 16, 0)).toBe(-10);
+    core.free(old);
+    expect(compilePeerSet(core, at, source.length, old)).toBe(-10);
+    core.free(at);
+    expect(compilePeerSet(core, at, source.length, 0)).toBe(-10);
   });
 });
 

@@ -47,9 +47,10 @@ function runIfValid(image: Uint8Array, text: string): boolean {
   bytes.fill(0x5a, guard, guard + 64);
   expect([0, 1]).toContain(core.regex_test(pointer, image.length, subject, text.length, run));
   expect([0, 1]).toContain(core.regex_captures(pointer, image.length, subject, text.length, run, slots));
-  const state = core.regex_begin(pointer, image.length, subject, text.length);
+  const first = new DataView(bytes.buffer).getUint16(pointer + 18, true);
+  const state = core.regex_run(pointer, image.length, first, subject, text.length, 0);
   for (const from of [state, text.length, 65_534, -2])
-    core.regex_finish(pointer, image.length, from, subject, text.length);
+    core.regex_run(pointer, image.length, from, subject, text.length, 1);
   for (let i = 0; i < 64; i++) if (bytes[guard + i] !== 0x5a) throw new Error("wrote behind the scratch");
   return true;
 }

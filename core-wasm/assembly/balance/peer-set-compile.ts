@@ -1,9 +1,11 @@
 /** Compiles a source, and what is left of an older image, into the image of a peer set. */
-import { E_CORRUPT, E_LIMIT, E_MEMORY } from "../status";
+import { alloc, free } from "../memory/heap";
+import { E_CORRUPT, E_LIMIT, E_MEMORY, OK } from "../status";
 import { formatAddress, writeDecimal } from "./address";
 import { checksum64 } from "./checksum";
 import {
   bucketBits,
+  bucketBytes,
   compareAddresses,
   I_BITS,
   I_CHECKSUM,
@@ -25,8 +27,9 @@ import {
   IMAGE_MAGIC,
   IMAGE_VERSION,
   layOut,
+  MAX_ID,
   MAX_PEERS,
-  MAX_POINTS,
+  MAX_WEIGHT,
   METHOD_ROUND_ROBIN,
   NONE,
   P_ADDRESS,
@@ -40,9 +43,10 @@ import {
   PEER_SIZE,
   POINTS_PER_WEIGHT,
   peerAt,
+  peersOf,
 } from "./peer-set-layout";
-import { freshPointBound, peerSetImageBound, peerSetWorkSize, peersOf } from "./peer-set-sizes";
 import {
+  checkSource,
   readPeers,
   sourceDisplayLength,
   sourceIsChanges,
@@ -51,6 +55,7 @@ import {
   sourcePeerCount,
   sourceTemplateLength,
   sourceTexts,
+  sourceTextsLength,
 } from "./peer-set-source";
 import { HISTOGRAM_BYTES } from "./radix-sort";
 import { mergePoints } from "./ring-merge";
@@ -132,42 +137,64 @@ function writeIds(image: usize, ids: u32): u32 {
   return <u32>(out - image) - ids;
 }
 
-/**
- * Writes the image of `source` to `out` and returns its size in bytes, or a status. `old` is 0 or the valid image of an
- * older state of the same upstream: what did not change is taken from there, and the result is the same, byte for byte,
- * as without it (for a list of changes: as of the full list). `capacity` and `workCapacity` are at least what
- * `peerSetImageBound` and `peerSetWorkSize` say; the four blocks do not overlap.
- */
-export function peerSetCompile(
-  source: usize,
-  length: u32,
-  old: usize,
-  out: usize,
-  capacity: u32,
-  work: usize,
-  workCapacity: u32,
-): i32 {
-  let bound = peerSetImageBound(source, length, old);
-  let workBound = peerSetWorkSize(source, length, old);
-  if (bound < 0) return bound;
-  if (capacity < <u32>bound || workCapacity < <u32>workBound) return E_MEMORY;
+/** Weight of the ring of `source` at most, or a status, where its peers have `own`: a list of changes is joined by old peers. */
+function weightBound(source: usize, old: usize, own: u32): i32 {
+  if (sourceMethod(source) == METHOD_ROUND_ROBIN || !sourceIsChanges(source)) return own;
+  for (let i: u32 = 0; i < peersOf(old); i++) own += load<u16>(peerAt(old, i), P_WEIGHT);
+  return own > MAX_WEIGHT ? E_LIMIT : <i32>own;
+}
 
+/**
+ * Compiles `source` and stores the address of the image, a new block, and its length in bytes at `result`, u32 each.
+ * Returns OK or a status. `old` is 0 or the valid image of an older state of the same upstream: what did not change is
+ * taken from there, and the result is the same, byte for byte, as without it (for a list of changes: as of the full list).
+ */
+export function peerSetCompile(source: usize, length: u32, old: usize, result: usize): i32 {
+  let own = checkSource(source, length);
+  if (own < 0) return own;
+  let weights = weightBound(source, old, own);
+  if (weights < 0) return weights;
+  // Of a ring that goes on, only the points of the peers named in the source may have to be made.
+  let made: u32 = (sameRing(source, old) ? own : weights) * POINTS_PER_WEIGHT;
+  let points: u32 = weights * POINTS_PER_WEIGHT;
   let read = sourcePeerCount(source);
-  let all = read + peersOf(old);
-  let histogram = work;
-  let leaps = histogram + HISTOGRAM_BYTES;
+  let peers = read + peersOf(old);
+  let out = alloc(
+    IMAGE_HEADER + peers * (PEER_SIZE + MAX_ID) + points * 6 + bucketBytes(points) + 3 + sourceTextsLength(source),
+  );
+  let work = alloc(HISTOGRAM_BYTES + LEAP_BYTES + read * (PEER_SIZE + 4) + peers * 12 + 8 + made * 16);
+  let status = out && work ? writeImage(source, old, out, work, made) : E_MEMORY;
+  free(work);
+  if (status < 0) {
+    free(out);
+    return status;
+  }
+  store<u32>(result, <u32>out);
+  store<u32>(result, status, 4);
+  return OK;
+}
+
+/**
+ * Writes the image of a checked source to `out` and returns its size, or a status. `work` holds a histogram, leaps,
+ * Peer[read] records, u32[read] order, u32[peers] each of fresh, spare and remap, and twice u64[made] points.
+ */
+function writeImage(source: usize, old: usize, out: usize, work: usize, most: u32): i32 {
+  let read = sourcePeerCount(source);
+  let peers = (<usize>(read + peersOf(old))) << 2;
+  let leaps = work + HISTOGRAM_BYTES;
   let records = leaps + LEAP_BYTES;
   let order = records + read * PEER_SIZE;
   let fresh = order + ((<usize>read) << 2);
-  let spare = fresh + ((<usize>all) << 2);
-  let remap = spare + ((<usize>all) << 2);
-  let points = (remap + ((<usize>peersOf(old)) << 2) + 7) & ~7;
+  let spare = fresh + peers;
+  let remap = spare + peers;
+  let points = (remap + peers + 7) & ~7;
+  let sorted = points + ((<usize>most) << 3);
 
   let count = readPeers(source, records, order, spare);
   if (count < 0) return count;
   memory.fill(out, 0, IMAGE_HEADER);
   let made = placePeers(source, old, records, order, <u32>count, remap, fresh, out);
-  if (load<u32>(out, I_PEER_COUNT) > MAX_PEERS || load<u32>(out, I_POINT_COUNT) > MAX_POINTS) return E_LIMIT;
+  if (load<u32>(out, I_PEER_COUNT) > MAX_PEERS) return E_LIMIT;
   store<u32>(out, IMAGE_MAGIC);
   store<u32>(out, IMAGE_VERSION, I_VERSION);
   store<u8>(out, <u8>sourceMethod(source), I_METHOD);
@@ -181,8 +208,7 @@ export function peerSetCompile(
   layOut(out, true);
   copyTexts(source, out);
   if (load<u32>(out, I_POINT_COUNT)) {
-    let sorted = points + ((<usize>freshPointBound(source, length, old)) << 3);
-    let end = freshPoints(out, fresh, spare, made, points, sorted, histogram, leaps);
+    let end = freshPoints(out, fresh, spare, made, points, sorted, work, leaps);
     if (!mergePoints(out, sorted, end, sameRing(source, old) ? old : 0, peersOf(old), remap)) return E_CORRUPT;
   }
   let size = load<u32>(out, I_SIZE);

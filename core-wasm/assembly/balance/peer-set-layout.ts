@@ -49,6 +49,8 @@ export const POINTS_PER_WEIGHT: u32 = 160;
 /** Bounds that keep every size far below 2^31 and every index in 15 bits. */
 export const MAX_PEERS: u32 = 32768;
 export const MAX_POINTS: u32 = 1 << 22;
+/** Greatest sum of the weights of a ring. */
+export const MAX_WEIGHT: u32 = MAX_POINTS / POINTS_PER_WEIGHT;
 /** Longest key, display text and template. */
 export const MAX_TEXT: u32 = 1 << 16;
 /** Longest id: brackets, an IPv6 address, a colon, five digits. */
@@ -124,6 +126,17 @@ export function layOut(header: usize, write: bool): u32 {
 function offsetIs(field: usize, at: u32, write: bool): u32 {
   if (write) store<u32>(field, at);
   return load<u32>(field) ^ at;
+}
+
+/** Number of peers of an image; 0 where there is none. */
+export function peersOf(image: usize): u32 {
+  return image ? load<u32>(image, I_PEER_COUNT) : 0;
+}
+
+/** Number of positions: points of the ring, peers where there is none. */
+export function positionsOf(image: usize): u32 {
+  let points = load<u32>(image, I_POINT_COUNT);
+  return points ? points : load<u32>(image, I_PEER_COUNT);
 }
 
 /** Address of the record of peer `index`. */

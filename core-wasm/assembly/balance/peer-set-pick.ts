@@ -2,7 +2,16 @@
  * Picking a peer of a valid image. A *position* is a point of the ring, or a peer's index where there is no ring.
  * Nothing here allocates or writes, but for the cursor of round robin.
  */
-import { I_BITS, I_BUCKETS, I_HASHES, I_OWNERS, I_PEER_COUNT, I_POINT_COUNT, NONE } from "./peer-set-layout";
+import {
+  I_BITS,
+  I_BUCKETS,
+  I_HASHES,
+  I_OWNERS,
+  I_PEER_COUNT,
+  I_POINT_COUNT,
+  NONE,
+  positionsOf,
+} from "./peer-set-layout";
 
 /** Points that are compared at once. A bucket seldom has more; hostile hashes may all fall into one. */
 const SCAN: u32 = 8;
@@ -64,8 +73,7 @@ export function peerSetLookup(image: usize, hash: u32): u32 {
  */
 export function peerSetWalk(image: usize, position: u32, tried: usize): u32 {
   let peers = load<u32>(image, I_PEER_COUNT);
-  let count = load<u32>(image, I_POINT_COUNT);
-  if (!count) count = peers;
+  let count = positionsOf(image);
   if (position >= count) return NONE;
   for (let left = count; left; left--) {
     let peer = peerSetOwner(image, position);

@@ -10,14 +10,15 @@
  * Flag 1 (*changes*): the peers are changes to those of an older image, a weight of 0 takes a peer out, and all others
  * stay. Without the flag they are all the peers there are, and a weight of 0 is an error.
  */
+
+import { BY_ADDRESS, mergeSort } from "../memory/merge-sort";
 import { E_LIMIT, E_SOURCE } from "../status";
 import { parseAddress } from "./address";
-import { sortIndices } from "./merge-sort";
 import {
   compareAddresses,
   MAX_PEERS,
-  MAX_POINTS,
   MAX_TEXT,
+  MAX_WEIGHT,
   METHOD_NGINX_RING,
   METHOD_ROUND_ROBIN,
   P_ADDRESS,
@@ -26,7 +27,6 @@ import {
   P_SLOT,
   P_WEIGHT,
   PEER_SIZE,
-  POINTS_PER_WEIGHT,
 } from "./peer-set-layout";
 
 const SOURCE_MAGIC: u32 = 0x53504a4e;
@@ -66,14 +66,19 @@ export function sourceTemplateLength(source: usize): u32 {
   return load<u32>(source, S_TEMPLATE_LENGTH);
 }
 
+/** Bytes of key, display and template together. */
+export function sourceTextsLength(source: usize): u32 {
+  return sourceKeyLength(source) + sourceDisplayLength(source) + sourceTemplateLength(source);
+}
+
 /** Key, display and template, one after another. */
 export function sourceTexts(source: usize): usize {
   return source + SOURCE_HEADER;
 }
 
 /**
- * Checks everything of a source but the spelling of its addresses. Returns the number of points that its peers ask for
- * (0 for round robin), before duplicates are merged, or a status.
+ * Checks everything of a source but the spelling of its addresses. Returns the weight of its peers (0 for round robin),
+ * before duplicates are merged, or a status.
  */
 export function checkSource(source: usize, length: u32): i32 {
   if (length < SOURCE_HEADER || load<u32>(source) != SOURCE_MAGIC || load<u16>(source, S_VERSION) != SOURCE_VERSION) {
@@ -100,11 +105,11 @@ export function checkSource(source: usize, length: u32): i32 {
   }
   if (p != end) return E_SOURCE;
   if (sourceMethod(source) == METHOD_ROUND_ROBIN) return 0;
-  return weights > MAX_POINTS / POINTS_PER_WEIGHT ? E_LIMIT : <i32>(weights * POINTS_PER_WEIGHT);
+  return weights > MAX_WEIGHT ? E_LIMIT : <i32>weights;
 }
 
 function sourcePeers(source: usize): usize {
-  return sourceTexts(source) + sourceKeyLength(source) + sourceDisplayLength(source) + sourceTemplateLength(source);
+  return sourceTexts(source) + sourceTextsLength(source);
 }
 
 /**
@@ -125,9 +130,10 @@ export function readPeers(source: usize, records: usize, order: usize, spare: us
     store<u16>(record, load<u16>(p, 2), P_WEIGHT);
     store<u8>(record, <u8>family, P_FAMILY);
     store<u32>(record, 0, P_SLOT);
+    store<u32>(order + ((<usize>i) << 2), i);
     p += PEER_HEAD + length;
   }
-  let sorted = sortIndices(order, spare, count, records, false);
+  let sorted = mergeSort(order, spare, count, BY_ADDRESS, records);
   // Of duplicates the greatest weight stays, since "the first one" would depend on the order of the list.
   let kept: u32 = 0;
   let last: usize = 0;

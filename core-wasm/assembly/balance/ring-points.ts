@@ -2,8 +2,8 @@
  * The points of a consistent-hash ring. A peer with weight w has 160 * w: point i is the CRC-32 of its id followed by
  * point i - 1 as four little-endian bytes, 0 before the first; the register after the id is used again for each.
  */
-import { crc32, crc32Byte, crc32Shift, crc32Word } from "./crc32";
-import { mergeSort } from "./merge-sort";
+import { BY_ID, mergeSort } from "../memory/merge-sort";
+import { crc32, crc32Byte, crc32Shift, crc32Word, prepareCrc32 } from "./crc32";
 import {
   compareIds,
   I_METHOD,
@@ -30,6 +30,7 @@ export const LEAP_BYTES: u32 = 4096;
  * where the plain chain would wait for each table look-up in turn.
  */
 function fillLeaps(table: usize): void {
+  prepareCrc32();
   for (let row: u32 = 0; row < 32; row += 8) {
     store<u32>(table, 0);
     for (let bit: u32 = 0; bit < 8; bit++) {
@@ -119,7 +120,7 @@ export function freshPoints(
   let bytes = end - a;
   radixSort(a, end, b, histogram, false);
   if (!settle(image, b, b + bytes)) {
-    writeAll(image, mergeSort(fresh, spare, count, image, true), count, a, histogram, leaps);
+    writeAll(image, mergeSort(fresh, spare, count, BY_ID, image), count, a, histogram, leaps);
     radixSort(a, end, b, histogram, true);
     memory.copy(b, a, bytes);
   }

@@ -8,7 +8,7 @@
  *   8 u32 end      24 u32 output capacity   40 u32 problem reason                    56 resources table
  *  12 u32 text length of the last readText  44 u32 regex work area                   60 u32 regex scratch bytes
  *  64 u8[16] bitmap of value slots the route at hand looks at                        80 u32 actions seen
- *  84 u32 regex output area
+ *  84 u32 regex output area                              88 u32 uses of headers seen
  */
 
 import { MAX_IMAGE, MAX_SLOTS, pad4 } from "../image/layout";
@@ -32,6 +32,7 @@ export const B_RESOURCES: usize = 56;
 export const B_SCRATCH: usize = 60;
 export const B_ACTIONS: usize = 80;
 export const B_REGEX_OUT: usize = 84;
+export const B_HEADER_USES: usize = 88;
 const BUILDER_SIZE: u32 = 128;
 
 /** A builder over `length` bytes of source; 0 if memory is short. */
@@ -131,6 +132,12 @@ export function readText(b: usize): usize {
   return at;
 }
 
+/** Reads a text and stores its address and length in two words at `pointer`. */
+export function readTextTo(b: usize, pointer: usize): void {
+  store<u32>(pointer, <u32>readText(b));
+  store<u32>(pointer, load<u32>(b, B_TEXT_LENGTH), 4);
+}
+
 export function textLength(b: usize): u32 {
   return load<u32>(b, B_TEXT_LENGTH);
 }
@@ -194,6 +201,12 @@ export function patch(b: usize, offset: usize, value: u32): void {
 
 export function patchByte(b: usize, offset: usize, value: u32): void {
   if (writing(b)) store<u8>(at(b, offset), value);
+}
+
+/** Fills in offset and length, two words, of what has been written since `start`. */
+export function patchSpan(b: usize, offset: usize, start: u32): void {
+  patch(b, offset, start);
+  patch(b, offset + 4, here(b) - start);
 }
 
 export function put(b: usize, value: u32): void {

@@ -8,7 +8,7 @@
 import { FLAG_STOPS_REGEX, MAX_PATH, ROUTE_EXACT, ROUTE_REGEX, ROUTE_SEGMENTS } from "../image/layout";
 import { compareBytes } from "../memory/bytes";
 import { E_LIMIT, E_SOURCE } from "../status";
-import { cursor, fail, readBelow, readText, readU32, status, textLength } from "./builder";
+import { cursor, fail, readBelow, readText, readTextTo, readU32, status, textLength } from "./builder";
 import { compileMatch, compileOutcome } from "./rules";
 
 export const E_FLAGS: usize = 4;
@@ -41,10 +41,8 @@ export function readRoute(b: usize, entry: usize): void {
   if (kind == ROUTE_SEGMENTS && length && load<u8>(path + length - 1) == 47) length--;
   store<u32>(entry, <u32>path, E_PATH);
   store<u32>(entry, length, E_PATH_LENGTH);
-  store<u32>(entry, <u32>readText(b), E_LABEL);
-  store<u32>(entry, textLength(b), E_LABEL_LENGTH);
-  store<u32>(entry, <u32>readText(b), E_RESOURCE);
-  store<u32>(entry, textLength(b), E_RESOURCE_LENGTH);
+  readTextTo(b, entry + E_LABEL);
+  readTextTo(b, entry + E_RESOURCE);
   let matches = readU32(b);
   store<u32>(entry, matches, E_MATCH_COUNT);
   store<u32>(entry, cursor(b), E_MATCHES);
@@ -55,7 +53,7 @@ export function readRoute(b: usize, entry: usize): void {
 }
 
 /** Which of the three tries a kind belongs to when two routes have one path: exact, then segments, then plain prefixes. */
-function compareByPath(a: usize, b: usize): i32 {
+export function compareByPath(a: usize, b: usize): i32 {
   let order = compareBytes(
     <usize>load<u32>(a, E_PATH),
     load<u32>(a, E_PATH_LENGTH),
@@ -75,40 +73,8 @@ export function stageOf(entry: usize): u32 {
 }
 
 /** Candidate order: by stage; prefixes from the longest on. What is equal here keeps the order it has. */
-function compareByStage(a: usize, b: usize): i32 {
+export function compareByStage(a: usize, b: usize): i32 {
   let stage = <i32>stageOf(a) - <i32>stageOf(b);
   if (stage || stageOf(a) != 2) return stage;
   return <i32>load<u32>(b, E_PATH_LENGTH) - <i32>load<u32>(a, E_PATH_LENGTH);
-}
-
-/**
- * Sorts `count` entry addresses at `list` (stable merge sort; `spare` has room for as many), by path or into candidate
- * order. Both end up sorted; the result is in `list`.
- */
-export function sortEntries(list: usize, spare: usize, count: u32, byStage: bool): void {
-  let from = list;
-  let to = spare;
-  for (let width: u32 = 1; width < count; width <<= 1) {
-    for (let low: u32 = 0; low < count; low += width << 1) {
-      let middle = min(low + width, count);
-      let high = min(low + (width << 1), count);
-      let i = low;
-      let j = middle;
-      for (let k = low; k < high; k++) {
-        let left = j >= high;
-        if (i < middle && j < high) {
-          let a: usize = load<u32>(from + ((<usize>i) << 2));
-          let b: usize = load<u32>(from + ((<usize>j) << 2));
-          left = (byStage ? compareByStage(a, b) : compareByPath(a, b)) <= 0;
-        }
-        store<u32>(to + ((<usize>k) << 2), load<u32>(from + ((<usize>(left ? i : j)) << 2)));
-        if (left) i++;
-        else j++;
-      }
-    }
-    let swap = from;
-    from = to;
-    to = swap;
-  }
-  if (from != list) memory.copy(list, from, (<usize>count) << 2);
 }

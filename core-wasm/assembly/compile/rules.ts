@@ -1,9 +1,7 @@
 /** Conditions, matches and outcomes of a source, written into the actions section. Layouts: image/layout.ts. */
 import {
   A_SETTINGS,
-  A_SETTINGS_LENGTH,
   A_TEMPLATE,
-  A_TEMPLATE_LENGTH,
   A_TYPE,
   A_UPSTREAM,
   ACTION_PROXY,
@@ -12,9 +10,7 @@ import {
   ACTION_SIZE,
   C_NAME,
   C_OPERAND,
-  C_OPERAND_LENGTH,
   CONDITION_SIZE,
-  FLAG_ANCHORED,
   FLAG_IGNORE_CASE,
   M_CONDITIONS,
   M_OUTCOME,
@@ -48,6 +44,7 @@ import {
   here,
   muted,
   patch,
+  patchSpan,
   putBytes,
   readBelow,
   readText,
@@ -75,11 +72,9 @@ export function compileRegex(b: usize, pattern: usize, length: u32, flags: u32):
     fail(b, E_MEMORY);
     return 0;
   }
-  let regexFlags = (flags & FLAG_IGNORE_CASE ? 1 : 0) | (flags & FLAG_ANCHORED ? 2 : 0);
-  let size = regexCompile(pattern, length, regexFlags, out, REGEX_MAX_SIZE, work, REGEX_WORK_SIZE);
-  if (size < 0) {
-    if (size == REGEX_REFUSED) failRegex(b, E_REGEX, load<u32>(out), load<u32>(out, 4));
-    else fail(b, E_LIMIT);
+  let size = regexCompile(pattern, length, flags, out, work);
+  if (size == REGEX_REFUSED) {
+    failRegex(b, E_REGEX, load<u32>(out), load<u32>(out, 4));
     return 0;
   }
   let scratch = regexScratchSize(out);
@@ -115,9 +110,8 @@ function compileCondition(b: usize, record: usize): void {
     putTextAt(b, record + C_OPERAND, operand, operandLength);
   } else if (test == TEST_REGEX) {
     let offset = here(b);
-    let length = compileRegex(b, operand, operandLength, ignoreCase ? FLAG_IGNORE_CASE : 0);
-    patch(b, record + C_OPERAND, offset);
-    patch(b, record + C_OPERAND_LENGTH, length);
+    compileRegex(b, operand, operandLength, ignoreCase ? FLAG_IGNORE_CASE : 0);
+    patchSpan(b, record + C_OPERAND, offset);
   }
 }
 
@@ -158,14 +152,12 @@ function compileAction(b: usize, record: usize): void {
     patch(b, record + A_UPSTREAM, upstream);
   }
   let template = here(b);
-  let templateLength = compileTemplate(b);
-  patch(b, record + A_TEMPLATE, template);
-  patch(b, record + A_TEMPLATE_LENGTH, templateLength);
+  compileTemplate(b);
+  patchSpan(b, record + A_TEMPLATE, template);
   if (kind == ACTION_RETURN) putTextAt(b, record + A_TYPE, text, length);
   let settings = here(b);
-  let settingsLength = compileSettings(b);
-  patch(b, record + A_SETTINGS, settings);
-  patch(b, record + A_SETTINGS_LENGTH, settingsLength);
+  compileSettings(b);
+  patchSpan(b, record + A_SETTINGS, settings);
 }
 
 /** One outcome: u32 entry count (0: a plain action); for a split per entry u32 weight and the action. Returns its offset. */

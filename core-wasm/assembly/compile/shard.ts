@@ -47,11 +47,13 @@ import {
   SHARD_VERSION,
 } from "../image/layout";
 import { alloc, free } from "../memory/heap";
+import { BY_PATH, BY_STAGE, sortInPlace } from "../memory/merge-sort";
 import { E_MEMORY, E_SOURCE } from "../status";
 import {
   at,
   atEnd,
   B_ACTIONS,
+  B_HEADER_USES,
   B_HEADERS,
   B_RESOURCES,
   B_SCRATCH,
@@ -89,7 +91,6 @@ import {
   E_RESOURCE_LENGTH,
   ENTRY_SIZE,
   readRoute,
-  sortEntries,
   stageOf,
 } from "./route-entry";
 import { compileMatch, compileMatches, compileOutcome, compileRegex } from "./rules";
@@ -216,7 +217,7 @@ function putShard(
   let byPath = list + ((<usize>count) << 2);
   let spare = byPath + ((<usize>count) << 2);
   let guards = spare + ((<usize>count) << 2);
-  store<u32>(b, <u32>newTextTable(MAX_HEADERS), B_HEADERS);
+  store<u32>(b, <u32>newTextTable(min(load<u32>(b, B_HEADER_USES), MAX_HEADERS)), B_HEADERS);
   store<u32>(b, <u32>newTextTable(load<u32>(b, B_ACTIONS) + 1), B_UPSTREAMS);
   store<u32>(b, <u32>newTextTable(count + guardCount + 1), B_RESOURCES);
   if (!load<u32>(b, B_HEADERS) || !load<u32>(b, B_UPSTREAMS) || !load<u32>(b, B_RESOURCES)) {
@@ -231,7 +232,7 @@ function putShard(
     store<u32>(byPath + ((<usize>plain) << 2), <u32>entry);
     plain++;
   }
-  sortEntries(byPath, spare, plain, false);
+  sortInPlace(byPath, spare, plain, BY_PATH);
   memory.copy(list, byPath, (<usize>plain) << 2);
   let last = plain;
   for (let i: u32 = 0; i < count; i++) {
@@ -240,7 +241,7 @@ function putShard(
     store<u32>(list + ((<usize>last) << 2), <u32>entry);
     last++;
   }
-  sortEntries(list, spare, count, true);
+  sortInPlace(list, spare, count, BY_STAGE);
   let firstRegex: u32 = 0;
   let firstPrefix: u32 = 0;
   for (let i: u32 = 0; i < count; i++) {

@@ -26,7 +26,7 @@ import {
 } from "../image/layout";
 import { E_LIMIT, E_SOURCE } from "../status";
 import {
-  at,
+  B_HEADER_USES,
   B_HEADERS,
   fail,
   here,
@@ -40,7 +40,6 @@ import {
   reserve,
   status,
   textLength,
-  writing,
 } from "./builder";
 import { COOKIE, COOKIE_LENGTH, internText, textAddress, textCount, textSize } from "./text-table";
 
@@ -49,7 +48,10 @@ export function useHeader(b: usize, name: usize, length: u32): u32 {
   let headers: usize = load<u32>(b, B_HEADERS);
   if (!length) fail(b, E_SOURCE);
   // A first walk over a shard source has no table yet: headers are numbered in the order of the image.
-  if (!headers || status(b)) return FACTS;
+  if (!headers || status(b)) {
+    store<u32>(b, load<u32>(b, B_HEADER_USES) + 1, B_HEADER_USES);
+    return FACTS;
+  }
   let index = internText(headers, name, length);
   if (index == NONE) {
     fail(b, E_LIMIT);
@@ -107,9 +109,8 @@ export function compileTemplate(b: usize): u32 {
   return here(b) - start;
 }
 
-/** Reads settings (u32 count; per setting u32 tag, u32 flags, text name, template) and writes them; returns their length. */
-export function compileSettings(b: usize): u32 {
-  let start = here(b);
+/** Reads settings (u32 count; per setting u32 tag, u32 flags, text name, template) and writes them. */
+export function compileSettings(b: usize): void {
   let count = readU32(b);
   for (let i: u32 = 0; i < count && !status(b); i++) {
     let tag = readBelow(b, TAG_LAST_HEADER_CHANGE + 1);
@@ -124,15 +125,12 @@ export function compileSettings(b: usize): u32 {
     patch(b, head, tag | TAG_MUST_UNDERSTAND | (flags << 16));
     patch(b, head + 4, 4 + pad4(length) + value);
   }
-  return here(b) - start;
 }
 
 /** Writes one text and stores its offset and length in two words of the output. */
 export function putTextAt(b: usize, field: usize, text: usize, length: u32): void {
-  let offset = putBytes(b, text, length);
-  if (!writing(b)) return;
-  store<u32>(at(b, field), offset);
-  store<u32>(at(b, field + 4), length);
+  patch(b, field, putBytes(b, text, length));
+  patch(b, field + 4, length);
 }
 
 /** Writes each text of a table: u32 length, text. */

@@ -17,14 +17,12 @@ import {
   A_TEMPLATE,
   A_TEMPLATE_LENGTH,
   A_TYPE,
-  A_TYPE_LENGTH,
   A_UPSTREAM,
   ACTION_PROXY,
   ACTION_REDIRECT,
   ACTION_RETURN,
   ACTION_SIZE,
   C_NAME,
-  C_NAME_LENGTH,
   C_NEGATED,
   C_OPERAND,
   C_OPERAND_LENGTH,
@@ -142,6 +140,16 @@ function cursorOf(v: usize): u32 {
   return load<u32>(v, V_CURSOR);
 }
 
+/** The next `length` bytes, wherever they stand. */
+function takeNext(v: usize, length: u32): usize {
+  return take(v, cursorOf(v), length);
+}
+
+/** The bytes that the two words at `field`, offset and length, name. */
+function takeSpan(v: usize, field: usize): usize {
+  return take(v, load<u32>(field), load<u32>(field, 4));
+}
+
 /** A template of `length` bytes at `offset`. */
 function checkTemplate(v: usize, offset: u32, length: u32): void {
   if (length & 3) bad(v);
@@ -175,7 +183,7 @@ function checkSettings(v: usize, offset: u32, length: u32): void {
   let end = offset + length;
   if (length > MAX_IMAGE || cursorOf(v) != offset || length & 3) bad(v);
   while (good(v) && cursorOf(v) < end) {
-    let head = take(v, cursorOf(v), SETTING_HEADER);
+    let head = takeNext(v, SETTING_HEADER);
     if (!head) return;
     let tag: u32 = load<u16>(head);
     let size = load<u32>(head, 4);
@@ -186,17 +194,17 @@ function checkSettings(v: usize, offset: u32, length: u32): void {
     }
     if (size & 3 || size > MAX_IMAGE) bad(v);
     if (!known) {
-      take(v, cursorOf(v), size);
+      takeNext(v, size);
       continue;
     }
-    let value = take(v, cursorOf(v), 4);
+    let value = takeNext(v, 4);
     if (!value) return;
     let name = load<u32>(value);
     if (name > size || pad4(name) + 4 > size) {
       bad(v);
       return;
     }
-    take(v, cursorOf(v), name);
+    takeNext(v, name);
     checkTemplate(v, cursorOf(v), size - 4 - pad4(name));
   }
   if (cursorOf(v) != end) bad(v);
@@ -214,7 +222,7 @@ function checkAction(v: usize, at: usize): void {
     bad(v);
   }
   checkTemplate(v, load<u32>(at, A_TEMPLATE), load<u32>(at, A_TEMPLATE_LENGTH));
-  if (kind == ACTION_RETURN) take(v, load<u32>(at, A_TYPE), load<u32>(at, A_TYPE_LENGTH));
+  if (kind == ACTION_RETURN) takeSpan(v, at + A_TYPE);
   checkSettings(v, load<u32>(at, A_SETTINGS), load<u32>(at, A_SETTINGS_LENGTH));
 }
 
@@ -222,13 +230,13 @@ function checkOutcome(v: usize, offset: u32): void {
   let at = take(v, offset, SPLIT_HEADER);
   if (!at) return;
   if (load<u8>(at) != SPLIT) {
-    if (take(v, cursorOf(v), ACTION_SIZE - SPLIT_HEADER)) checkAction(v, at);
+    if (takeNext(v, ACTION_SIZE - SPLIT_HEADER)) checkAction(v, at);
     return;
   }
   let count: u32 = load<u16>(at, 2);
   let total = load<u32>(at, SPLIT_TOTAL);
   if (!count || !total || total > MAX_SPLIT_TOTAL) bad(v);
-  let entries = take(v, cursorOf(v), count * SPLIT_ENTRY);
+  let entries = takeNext(v, count * SPLIT_ENTRY);
   let reached: u32 = 0;
   for (let i: u32 = 0; i < count && good(v); i++) {
     let entry = entries + i * SPLIT_ENTRY;
@@ -254,12 +262,12 @@ function checkCondition(v: usize, at: usize): void {
   if (source == SOURCE_HEADER) {
     if (load<u32>(at, C_NAME) >= load<u32>(v, V_SLOTS) || load<u32>(at, C_NAME) < FACTS) bad(v);
   } else if (source != SOURCE_VARIABLE) {
-    take(v, load<u32>(at, C_NAME), load<u32>(at, C_NAME_LENGTH));
+    takeSpan(v, at + C_NAME);
     // Cookies are read from the slot that the header of the image names.
     if (source == SOURCE_COOKIE && !load<u32>(<usize>load<u32>(v), S_COOKIE)) bad(v);
   }
   if (test == TEST_REGEX) checkRegex(v, load<u32>(at, C_OPERAND), load<u32>(at, C_OPERAND_LENGTH));
-  else if (test != TEST_EMPTY) take(v, load<u32>(at, C_OPERAND), load<u32>(at, C_OPERAND_LENGTH));
+  else if (test != TEST_EMPTY) takeSpan(v, at + C_OPERAND);
 }
 
 function checkMatch(v: usize, at: usize): void {
@@ -280,7 +288,7 @@ function checkNeed(v: usize, offset: u32): void {
   if (!at) return;
   let count = load<u32>(at);
   let slots = load<u32>(v, V_SLOTS);
-  if (!count || count > slots || !take(v, cursorOf(v), count << 2)) {
+  if (!count || count > slots || !takeNext(v, count << 2)) {
     bad(v);
     return;
   }
@@ -303,7 +311,7 @@ function checkRoute(v: usize, at: usize, index: u32): void {
     let end = stage == 0 ? firstRegex : load<u32>(image, S_ROUTE_COUNT);
     if (next <= index || next >= end || stage == 1) bad(v);
   }
-  take(v, load<u32>(at, R_PATH), load<u32>(at, R_PATH + 4));
+  takeSpan(v, at + R_PATH);
   if (kind == ROUTE_REGEX) checkRegex(v, regex, load<u32>(at, R_REGEX_LENGTH));
   else if (regex) bad(v);
   let count = load<u32>(at, R_MATCH_COUNT);
@@ -317,8 +325,8 @@ function checkRoute(v: usize, at: usize, index: u32): void {
 function checkTextList(v: usize, offset: u32, count: u32): void {
   if (offset != cursorOf(v)) bad(v);
   for (let i: u32 = 0; i < count && good(v); i++) {
-    let at = take(v, cursorOf(v), 4);
-    if (at) take(v, cursorOf(v), load<u32>(at));
+    let at = takeNext(v, 4);
+    if (at) takeNext(v, load<u32>(at));
   }
 }
 
@@ -335,18 +343,18 @@ function checkNames(v: usize): void {
     bad(v);
     return;
   }
-  let resources = take(v, cursorOf(v), count * NAME_RESOURCE_SIZE);
-  let labels = take(v, cursorOf(v), routes * NAME_ROUTE_SIZE);
-  let owners = take(v, cursorOf(v), (guards + 1) << 2);
+  let resources = takeNext(v, count * NAME_RESOURCE_SIZE);
+  let labels = takeNext(v, routes * NAME_ROUTE_SIZE);
+  let owners = takeNext(v, (guards + 1) << 2);
   if (!good(v)) return;
   for (let i: u32 = 0; i < count && good(v); i++) {
     let at = resources + i * NAME_RESOURCE_SIZE;
-    take(v, load<u32>(at), load<u32>(at, 4));
+    takeSpan(v, at);
   }
   for (let i: u32 = 0; i < routes && good(v); i++) {
     let at = labels + i * NAME_ROUTE_SIZE;
     if (load<u32>(at) >= count) bad(v);
-    take(v, load<u32>(at, 4), load<u32>(at, 8));
+    takeSpan(v, at + 4);
   }
   for (let i: u32 = 0; i <= guards; i++) {
     let owner = load<u32>(owners + ((<usize>i) << 2));

@@ -13,11 +13,6 @@ function slotsPerRun(image: usize): u32 {
   return min(imageSlots(image), MAX_THREAD_SLOTS / load<u16>(image, IMAGE_INSTRUCTIONS));
 }
 
-/** Bytes of scratch that `regexTest` needs for a valid image; 0 if it has a DFA. */
-export function regexTestScratchSize(image: usize): u32 {
-  return load<u16>(image, IMAGE_FLAGS) & FLAG_DFA ? 0 : simulationSize(image, 0);
-}
-
 /** Bytes of scratch that both `regexTest` and `regexCaptures` need for a valid image; at most about 400 KiB. */
 export function regexScratchSize(image: usize): u32 {
   return simulationSize(image, slotsPerRun(image));

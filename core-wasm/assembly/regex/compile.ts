@@ -1,6 +1,6 @@
 /** Pattern text to image. */
 import { determinize, TOO_LARGE } from "./determinize";
-import { DFA_MAP, DFA_TRANSITIONS, REGEX_WORK_SIZE } from "./dfa-work";
+import { DFA_MAP, DFA_TRANSITIONS } from "./dfa-work";
 import {
   CLASS_MAP,
   CLASS_MAP_BYTES,
@@ -21,14 +21,7 @@ import {
   setsOffset,
   TRANSITIONS,
 } from "./image";
-import {
-  COMPILE_ANCHORED,
-  COMPILE_IGNORE_CASE,
-  MAX_PATTERN,
-  PATTERN_TOO_LONG,
-  REGEX_NO_ROOM,
-  REGEX_REFUSED,
-} from "./limits";
+import { COMPILE_ANCHORED, COMPILE_IGNORE_CASE, MAX_PATTERN, PATTERN_TOO_LONG, REGEX_REFUSED } from "./limits";
 import { parsePattern } from "./parse";
 import { writeProgram } from "./program";
 import { TIED_TO_BEGIN, TIED_TO_END, TRAITS } from "./tree";
@@ -53,8 +46,8 @@ import {
   STATE_COUNT,
 } from "./work";
 
-/** Copies what stands in the work area into an image. Returns its size, or REGEX_NO_ROOM. */
-function writeImage(work: usize, start: u32, firstState: u32, flags: u32, out: usize, capacity: u32): i32 {
+/** Copies what stands in the work area into an image. Returns its size. */
+function writeImage(work: usize, start: u32, firstState: u32, flags: u32, out: usize): i32 {
   const complete = (flags & FLAG_DFA) !== 0;
   const states = complete ? load<u32>(work, STATE_COUNT) : 0;
   const classes = complete ? load<u32>(work, CLASS_COUNT) : 0;
@@ -63,7 +56,6 @@ function writeImage(work: usize, start: u32, firstState: u32, flags: u32, out: u
   const instructions = load<u32>(work, INSTRUCTION_COUNT) * INSTRUCTION_BYTES;
   const body = setsOffset(flags, cells);
   const size = <u32>body + sets + instructions;
-  if (size > capacity) return REGEX_NO_ROOM;
   store<u32>(out, size, IMAGE_SIZE);
   store<u16>(out, load<u32>(work, GROUP_COUNT), IMAGE_GROUPS);
   store<u16>(out, load<u32>(work, INSTRUCTION_COUNT), IMAGE_INSTRUCTIONS);
@@ -84,7 +76,7 @@ function writeImage(work: usize, start: u32, firstState: u32, flags: u32, out: u
 }
 
 /** Builds program and DFA of the tree, and writes the image. */
-function build(work: usize, root: usize, anchored: bool, out: usize, capacity: u32): i32 {
+function build(work: usize, root: usize, anchored: bool, out: usize): i32 {
   const ties: u32 = load<u8>(root, TRAITS) & (TIED_TO_BEGIN | TIED_TO_END);
   const context = load<u32>(work, NEEDS_CONTEXT) !== 0;
   let flags = anchored ? FLAG_ANCHORED : 0;
@@ -97,26 +89,17 @@ function build(work: usize, root: usize, anchored: bool, out: usize, capacity: u
   const start = writeProgram(work, root, 0);
   if (!context && firstState === TOO_LARGE) firstState = determinize(work, start, anchored);
   if (firstState !== TOO_LARGE) flags |= FLAG_DFA;
-  return writeImage(work, start, firstState, flags, out, capacity);
+  return writeImage(work, start, firstState, flags, out);
 }
 
 /**
  * Compiles a pattern, UTF-8 bytes in RE2's syntax, to an image. `flags` is made of COMPILE_IGNORE_CASE and
- * COMPILE_ANCHORED. `work` needs REGEX_WORK_SIZE bytes, `out` at most REGEX_MAX_SIZE and at least 8.
+ * COMPILE_ANCHORED. `work` needs REGEX_WORK_SIZE bytes, `out` REGEX_MAX_SIZE.
  *
- * Returns the size of the image. REGEX_REFUSED: the pattern is not taken; `out` then holds the byte offset of the
- * culprit and the reason, each a u32. REGEX_NO_ROOM: `out` or `work` is too small.
+ * Returns the size of the image, or REGEX_REFUSED if the pattern is not taken; `out` then holds the byte offset of the
+ * culprit and the reason, each a u32.
  */
-export function regexCompile(
-  pattern: usize,
-  length: u32,
-  flags: u32,
-  out: usize,
-  capacity: u32,
-  work: usize,
-  workCapacity: u32,
-): i32 {
-  if (capacity < 8 || workCapacity < REGEX_WORK_SIZE) return REGEX_NO_ROOM;
+export function regexCompile(pattern: usize, length: u32, flags: u32, out: usize, work: usize): i32 {
   memory.fill(work, 0, OPEN_AREA + OPEN_BYTES);
   store<u32>(work, pattern, PATTERN);
   store<u32>(work, pattern + length, PATTERN_END);
@@ -129,5 +112,5 @@ export function regexCompile(
     store<u32>(out, load<u32>(work, REASON), 4);
     return REGEX_REFUSED;
   }
-  return build(work, root, (flags & COMPILE_ANCHORED) !== 0, out, capacity);
+  return build(work, root, (flags & COMPILE_ANCHORED) !== 0, out);
 }

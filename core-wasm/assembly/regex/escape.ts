@@ -1,14 +1,26 @@
 /** Escapes that stand for one byte, as in RE2. */
-import {
-  BACKREFERENCE,
-  CODE_POINT_TOO_LARGE,
-  ESCAPE_AT_END,
-  ESCAPE_HEX,
-  ESCAPE_UNKNOWN,
-  ESCAPE_UNSUPPORTED,
-  UNICODE_CLASS,
-} from "./limits";
+import { BACKREFERENCE, CODE_POINT_TOO_LARGE, ESCAPE_AT_END, ESCAPE_HEX, ESCAPE_UNKNOWN } from "./limits";
 import { peek, refuse, VALUE } from "./work";
+
+/** Marks the reason of a refusal in a table for `lookUp`. */
+export const REFUSED: u32 = 0x80;
+
+/** Escapes of a letter: pairs of the letter and its byte, or REFUSED plus a reason. A zero ends the table. */
+// biome-ignore format: one kind a line
+const ESCAPES: usize = memory.data<u8>([
+  0x61, 7, 0x66, 12, 0x6e, 10, 0x72, 13, 0x74, 9, 0x76, 11, // a f n r t v
+  0x5f, 0x5f, // RE2 takes \_ although it is a word byte
+  0x67, 0x80 + 13, 0x6b, 0x80 + 13, // g k: BACKREFERENCE
+  0x70, 0x80 + 14, 0x50, 0x80 + 14, // p P: UNICODE_CLASS
+  0x47, 0x80 + 15, 0x4b, 0x80 + 15, 0x58, 0x80 + 15, 0x5a, 0x80 + 15, // G K X Z: ESCAPE_UNSUPPORTED
+  0,
+]);
+
+/** What a table of pairs says of a byte, 0 if nothing. */
+export function lookUp(table: usize, c: i32): u32 {
+  for (; load<u8>(table); table += 2) if (load<u8>(table) === c) return load<u8>(table, 1);
+  return 0;
+}
 
 export function isDigit(c: i32): bool {
   return <u32>(c - 0x30) < 10;
@@ -69,43 +81,12 @@ export function parseEscape(work: usize, open: usize): usize {
   const c = peek(work, open + 1);
   if (c < 0) return refuse(work, open, ESCAPE_AT_END);
   if (isDigit(c)) return parseOctal(work, open);
-  let value = c;
-  switch (c) {
-    case 0x61: // a
-      value = 7;
-      break;
-    case 0x66: // f
-      value = 12;
-      break;
-    case 0x6e: // n
-      value = 10;
-      break;
-    case 0x72: // r
-      value = 13;
-      break;
-    case 0x74: // t
-      value = 9;
-      break;
-    case 0x76: // v
-      value = 11;
-      break;
-    case 0x78: // x
-      return parseHex(work, open);
-    case 0x67: // g
-    case 0x6b: // k
-      return refuse(work, open, BACKREFERENCE);
-    case 0x70: // p
-    case 0x50: // P
-      return refuse(work, open, UNICODE_CLASS);
-    case 0x47: // G
-    case 0x4b: // K
-    case 0x58: // X
-    case 0x5a: // Z
-      return refuse(work, open, ESCAPE_UNSUPPORTED);
-    case 0x5f: // RE2 takes \_ although it is a word byte
-      break;
-    default:
-      if (c >= 0x80 || isWordByte(c)) return refuse(work, open, ESCAPE_UNKNOWN);
+  if (c === 0x78) return parseHex(work, open);
+  let value = lookUp(ESCAPES, c);
+  if (value > REFUSED) return refuse(work, open, value - REFUSED);
+  if (!value) {
+    if (c >= 0x80 || isWordByte(c)) return refuse(work, open, ESCAPE_UNKNOWN);
+    value = c;
   }
   store<u32>(work, value, VALUE);
   return open + 2;

@@ -3,48 +3,28 @@
  * `regex_compile` made or `regex_validate` has accepted. All numbers are unsigned but the answers.
  */
 
-import { regexCaptures, regexScratchSize, regexTestScratchSize } from "./captures";
-import { regexCompile } from "./compile";
-import { isState, regexBegin, regexFinish, regexReadsBackwards, regexTest } from "./dfa";
-import { REGEX_WORK_SIZE } from "./dfa-work";
-import { FLAG_DFA, HEADER_BYTES, IMAGE_FLAGS, IMAGE_SIZE, REGEX_MAX_SIZE, regexGroups } from "./image";
-import { MAX_SLOTS, REGEX_POINTER } from "./limits";
+import { inMemory } from "../memory/heap";
+import { E_POINTER } from "../status";
+import { regexCaptures, regexScratchSize } from "./captures";
+import { isState, regexRun, regexTest } from "./dfa";
+import { HEADER_BYTES, IMAGE_SIZE } from "./image";
+import { MAX_SLOTS } from "./limits";
 import { regexValidate } from "./validate";
 
-function outside(pointer: usize, length: u32): bool {
-  return <u64>pointer + length > (<u64>memory.size()) << 16;
-}
-
 function isImage(image: usize, length: u32): bool {
-  return length >= <u32>HEADER_BYTES && !outside(image, length) && load<u32>(image, IMAGE_SIZE) === length;
+  return length >= <u32>HEADER_BYTES && inMemory(image, length) && load<u32>(image, IMAGE_SIZE) === length;
 }
 
-function hasDfa(image: usize, length: u32): bool {
-  return isImage(image, length) && (load<u16>(image, IMAGE_FLAGS) & FLAG_DFA) !== 0;
+function canRun(image: usize, imageLength: u32, subject: usize, length: u32, scratch: usize): bool {
+  return isImage(image, imageLength) && inMemory(subject, length) && inMemory(scratch, regexScratchSize(image));
 }
 
-/** As `regexCompile`: the size of the image, REGEX_REFUSED (-1) or REGEX_NO_ROOM (-2); REGEX_POINTER (-3). */
-export function regex_compile(
-  pattern: usize,
-  length: u32,
-  flags: u32,
-  out: usize,
-  capacity: u32,
-  work: usize,
-  workCapacity: u32,
-): i32 {
-  if (outside(pattern, length) || outside(out, capacity) || outside(work, workCapacity)) return REGEX_POINTER;
-  return regexCompile(pattern, length, flags, out, capacity, work, workCapacity);
-}
-
-/** 1 if the text holds a match, 0 if not, REGEX_POINTER. `scratch` needs `regex_test_scratch_size` bytes. */
+/** 1 if the text holds a match, 0 if not, E_POINTER. `scratch` needs `regex_scratch_size` bytes. */
 export function regex_test(image: usize, imageLength: u32, subject: usize, length: u32, scratch: usize): i32 {
-  if (!isImage(image, imageLength) || outside(subject, length)) return REGEX_POINTER;
-  if (outside(scratch, regexTestScratchSize(image))) return REGEX_POINTER;
-  return regexTest(image, subject, length, scratch) ? 1 : 0;
+  return canRun(image, imageLength, subject, length, scratch) ? regexTest(image, subject, length, scratch) : E_POINTER;
 }
 
-/** As `regex_test`; on a match 20 u32 at `slots` say where groups 0 to 9 lie. `scratch`: `regex_scratch_size` bytes. */
+/** As `regex_test`; on a match 20 u32 at `slots` say where groups 0 to 9 lie. */
 export function regex_captures(
   image: usize,
   imageLength: u32,
@@ -53,58 +33,27 @@ export function regex_captures(
   scratch: usize,
   slots: usize,
 ): i32 {
-  if (!isImage(image, imageLength) || outside(subject, length) || outside(slots, 4 * MAX_SLOTS)) return REGEX_POINTER;
-  if (outside(scratch, regexScratchSize(image))) return REGEX_POINTER;
-  return regexCaptures(image, subject, length, scratch, slots) ? 1 : 0;
+  if (!canRun(image, imageLength, subject, length, scratch) || !inMemory(slots, 4 * MAX_SLOTS)) return E_POINTER;
+  return regexCaptures(image, subject, length, scratch, slots);
+}
+
+/**
+ * Runs the DFA of an image over a part of a text, so that the rest need not be copied where the part decides. `state` is
+ * the first state of the image or what the part before gave; where the image reads backwards, parts come from the end.
+ * 0: there is a match; 1: there is none, which with `last` is the only other answer; above: the state for the next part.
+ * E_POINTER, also for an image without a DFA.
+ */
+export function regex_run(image: usize, imageLength: u32, state: u32, part: usize, length: u32, last: u32): i32 {
+  if (!isImage(image, imageLength) || !inMemory(part, length) || !isState(image, state)) return E_POINTER;
+  return regexRun(image, state, part, length, last != 0);
 }
 
 /** 1 if the bytes are an image that can be run safely, else 0. */
 export function regex_validate(image: usize, length: u32): i32 {
-  return !outside(image, length) && regexValidate(image, length) ? 1 : 0;
+  return inMemory(image, length) && regexValidate(image, length) ? 1 : 0;
 }
 
-/** Bytes of scratch for `regex_test` and `regex_captures` on an image, or REGEX_POINTER. */
+/** Bytes of scratch for `regex_test` and `regex_captures` on an image, or E_POINTER. */
 export function regex_scratch_size(image: usize, length: u32): i32 {
-  return isImage(image, length) ? regexScratchSize(image) : REGEX_POINTER;
-}
-
-/** Bytes of scratch for `regex_test` alone: 0 where the image has a DFA. */
-export function regex_test_scratch_size(image: usize, length: u32): i32 {
-  return isImage(image, length) ? regexTestScratchSize(image) : REGEX_POINTER;
-}
-
-/**
- * Begins a test with the first bytes of a text, or the last ones where `regex_reads_backwards`, so that the rest need not
- * be copied where these decide. 0: there is a match; 1: there is none; above: the state for `regex_finish`; REGEX_POINTER,
- * also for an image that is always simulated (`regex_test_scratch_size` above 0).
- */
-export function regex_begin(image: usize, imageLength: u32, part: usize, length: u32): i32 {
-  if (!hasDfa(image, imageLength) || outside(part, length)) return REGEX_POINTER;
-  return regexBegin(image, part, length);
-}
-
-/** Ends a test with the rest of the text: 1 if there is a match, 0 if not; REGEX_POINTER. */
-export function regex_finish(image: usize, imageLength: u32, state: u32, rest: usize, length: u32): i32 {
-  if (!hasDfa(image, imageLength) || outside(rest, length) || !isState(image, state)) return REGEX_POINTER;
-  return regexFinish(image, state, rest, length) ? 1 : 0;
-}
-
-/** 1 if `regex_begin` takes the last bytes of a text, 0 if the first; or REGEX_POINTER. */
-export function regex_reads_backwards(image: usize, length: u32): i32 {
-  return isImage(image, length) ? (regexReadsBackwards(image) ? 1 : 0) : REGEX_POINTER;
-}
-
-/** Number of capturing groups, or REGEX_POINTER. */
-export function regex_groups(image: usize, length: u32): i32 {
-  return isImage(image, length) ? regexGroups(image) : REGEX_POINTER;
-}
-
-/** Bytes of work area that suffice for every pattern. */
-export function regex_work_size(): i32 {
-  return REGEX_WORK_SIZE;
-}
-
-/** Bytes that no image exceeds. */
-export function regex_max_size(): i32 {
-  return REGEX_MAX_SIZE;
+  return isImage(image, length) ? regexScratchSize(image) : E_POINTER;
 }

@@ -1,13 +1,10 @@
 /** What follows an opening parenthesis: groups, names, flags, and the Perl syntax that RE2 does not have. */
-import { isDigit, isWordByte } from "./escape";
+import { isDigit, isWordByte, lookUp } from "./escape";
 import {
-  ATOMIC,
   BACKREFERENCE,
-  CONDITIONAL,
   GROUP_NAME,
   GROUP_NAME_TWICE,
   GROUP_SYNTAX,
-  LOOKAROUND,
   MAX_NESTING,
   MAX_SLOTS,
   NESTING_TOO_DEEP,
@@ -18,11 +15,8 @@ import { sameBytes } from "./sets";
 import { NO_CAPTURE, newGroup } from "./tree";
 import {
   DEPTH,
-  DOT_ALL,
   FLAGS,
-  FOLD,
   GROUP_COUNT,
-  MULTI_LINE,
   NAME_AREA,
   NAME_COUNT,
   OPEN_AREA,
@@ -35,8 +29,20 @@ import {
   peek,
   refuse,
   SIZE,
-  UNGREEDY,
 } from "./work";
+
+/** What may follow `(?` in Perl but not in RE2: pairs of a byte and the reason of the refusal. A zero ends the table. */
+// biome-ignore format: one reason a line
+const PERL_GROUPS: usize = memory.data<u8>([
+  0x3c, 21, 0x3d, 21, 0x21, 21, // < = !: LOOKAROUND
+  0x3e, 22, // >: ATOMIC
+  0x28, 23, // (: CONDITIONAL
+  0x52, 24, 0x26, 24, // R &: RECURSION
+  0,
+]);
+
+/** i: FOLD, s: DOT_ALL, m: MULTI_LINE, U: UNGREEDY. A zero ends the table. */
+const FLAG_LETTERS: usize = memory.data<u8>([0x69, 1, 0x73, 2, 0x6d, 4, 0x55, 8, 0]);
 
 /** Entry of the innermost open group. */
 export function innermost(work: usize): usize {
@@ -89,29 +95,15 @@ function parseFlags(work: usize, open: usize, at: usize): usize {
   let complete = true;
   for (;;) {
     const c = peek(work, at);
-    let flag: u32 = 0;
-    switch (c) {
-      case -1:
-        return refuse(work, open, PAREN_UNCLOSED);
-      case 0x69: // i
-        flag = FOLD;
-        break;
-      case 0x6d: // m
-        flag = MULTI_LINE;
-        break;
-      case 0x73: // s
-        flag = DOT_ALL;
-        break;
-      case 0x55: // U
-        flag = UNGREEDY;
-        break;
-      case 0x2d: // -
-        if (negative) return refuse(work, at, GROUP_SYNTAX);
-        negative = true;
-        complete = false;
-        at++;
-        continue;
+    if (c < 0) return refuse(work, open, PAREN_UNCLOSED);
+    if (c === 0x2d) {
+      if (negative) return refuse(work, at, GROUP_SYNTAX);
+      negative = true;
+      complete = false;
+      at++;
+      continue;
     }
+    const flag = lookUp(FLAG_LETTERS, c);
     if (!flag) break;
     flags = negative ? flags & ~flag : flags | flag;
     complete = true;
@@ -133,10 +125,8 @@ export function parseGroup(work: usize, open: usize): usize {
   if (c === 0x3c && next !== 0x3d && next !== 0x21) return parseName(work, open, at + 1);
   if (c === 0x50 && next === 0x3c) return parseName(work, open, at + 2);
   if (c === 0x50) return refuse(work, open, next === 0x3d ? BACKREFERENCE : next === 0x3e ? RECURSION : GROUP_SYNTAX);
-  if (c === 0x3c || c === 0x3d || c === 0x21) return refuse(work, open, LOOKAROUND);
-  if (c === 0x3e) return refuse(work, open, ATOMIC);
-  if (c === 0x28) return refuse(work, open, CONDITIONAL);
   const digit = c === 0x2b || c === 0x2d ? isDigit(next) : isDigit(c);
-  if (digit || c === 0x52 || c === 0x26) return refuse(work, open, RECURSION);
+  const refused = digit ? RECURSION : lookUp(PERL_GROUPS, c);
+  if (refused) return refuse(work, open, refused);
   return parseFlags(work, open, at);
 }

@@ -1,14 +1,11 @@
 /** Limits of the regex engine, the codes that it answers with, and why a pattern is refused. */
 
-/** Answers of `regexCompile` below zero. */
+/** Answer of `regexCompile` to a pattern that is not taken. */
 export const REGEX_REFUSED: i32 = -1;
-export const REGEX_NO_ROOM: i32 = -2;
-/** Answer of the exports: a pointer, a length or a size does not fit into the memory. */
-export const REGEX_POINTER: i32 = -3;
 
-/** Flags of `regexCompile`. Anchored: a match must begin at offset 0; it need not reach the end. */
-export const COMPILE_IGNORE_CASE: u32 = 1;
-export const COMPILE_ANCHORED: u32 = 2;
+/** Flags of `regexCompile`, as routes have them. Anchored: a match must begin at offset 0; it need not reach the end. */
+export const COMPILE_IGNORE_CASE: u32 = 2;
+export const COMPILE_ANCHORED: u32 = 4;
 
 export const MAX_PATTERN: u32 = 4096;
 export const MAX_NESTING: u32 = 250;

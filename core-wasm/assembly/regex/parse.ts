@@ -6,9 +6,9 @@
  */
 
 import { parseClass } from "./class";
-import { parseEscape } from "./escape";
+import { lookUp, parseEscape } from "./escape";
 import { innermost, parseGroup } from "./group";
-import { BEGIN_LINE, BEGIN_TEXT, END_LINE, END_TEXT, NO_WORD_EDGE, WORD_EDGE } from "./image";
+import { BEGIN_LINE, BEGIN_TEXT, END_LINE, END_TEXT } from "./image";
 import {
   MAX_INSTRUCTIONS,
   NOT_UTF8,
@@ -89,21 +89,15 @@ function parseCharacter(work: usize, at: usize): usize {
   return at;
 }
 
+/** Escapes that assert, with what they assert plus 1: A BEGIN_TEXT, z END_TEXT, b WORD_EDGE, B NO_WORD_EDGE. A zero ends it. */
+const ASSERTIONS: usize = memory.data<u8>([0x41, 1, 0x7a, 2, 0x62, 5, 0x42, 6, 0]);
+
 /** An escape outside a class, other than \Q. */
 function addEscape(work: usize, at: usize): usize {
   const letter = peek(work, at + 1);
-  switch (letter) {
-    case 0x41: // A
-      return addAssertion(work, BEGIN_TEXT, at + 2);
-    case 0x7a: // z
-      return addAssertion(work, END_TEXT, at + 2);
-    case 0x62: // b
-      return addAssertion(work, WORD_EDGE, at + 2);
-    case 0x42: // B
-      return addAssertion(work, NO_WORD_EDGE, at + 2);
-    case 0x43: // C
-      return addItem(work, newRange(work, 0, 255), at + 2);
-  }
+  const assertion = lookUp(ASSERTIONS, letter);
+  if (assertion) return addAssertion(work, assertion - 1, at + 2);
+  if (letter === 0x43) return addItem(work, newRange(work, 0, 255), at + 2); // C
   if (letter >= 0 && addPerlClass(work, clearScratchSet(work), letter)) {
     return addItem(work, newSetFromScratch(work), at + 2);
   }
