@@ -50,7 +50,7 @@ describe("an image", () => {
   it("that claims more routes than it has is refused without a look behind its end", async () => {
     const image = imageOf(route(exact("/"), answer("a")));
     setWord(image, S_ROUTE_COUNT, 65_000);
-    setWord(image, wordOf(image, S_MATCH) + 4, 64_999);
+    setWord(image, wordOf(image, S_MATCH) + 12, 64_999);
     repairChecksum(image);
     const core = await loadCore();
     // Nothing can be read behind the image without a trap: it stands at the very end of the memory.
@@ -63,8 +63,8 @@ describe("an image", () => {
 
   it("whose trie has a child between two words is refused, at any address", () => {
     const image = imageOf(route(prefix("/"), answer("a")), route(prefix("/b"), answer("b")));
-    // The root has one terminal and one child: header, terminal, eight bytes of keys, then the offset of the child.
-    const child = wordOf(image, S_MATCH) + 16;
+    // The root has one terminal and one child: header, label, terminal, eight bytes of keys, then the offset of the child.
+    const child = wordOf(image, S_MATCH) + 24;
     const statuses = [1, 2, 3].flatMap((by) => {
       const damaged = image.slice();
       setWord(damaged, child, wordOf(image, child) + by);
@@ -76,7 +76,7 @@ describe("an image", () => {
 
   it("whose trie has a child inside of a node is refused", () => {
     const image = imageOf(route(prefix("/"), answer("a")), route(prefix("/b"), answer("b")));
-    const child = wordOf(image, S_MATCH) + 16;
+    const child = wordOf(image, S_MATCH) + 24;
     expect(validateWith(image, child, wordOf(image, child) + 4)).toBe(E_CORRUPT);
   });
 
