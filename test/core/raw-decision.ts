@@ -7,6 +7,9 @@ const E_STATE = -11;
 const E_LIMIT = -8;
 const ROUNDS = 300;
 const NONE = 0xffffffff;
+/** Number of peers in the header of a peer set image. */
+const PEER_COUNT = 24;
+
 const VALUES = ["", "yes", "abc", "session=abc; q=1", "aabbc", "\r\n\0", "x".repeat(200)];
 const REGIONS = new WeakMap<RawTable, number[]>();
 
@@ -74,7 +77,7 @@ export function checkedDecision(raw: RawTable, random: Random, host: string, tar
   if (shard && route !== NONE && route >= memory.getUint32(shard + 32, true)) return `route ${route}`;
   if (action === 1) {
     const peers = word(WORDS.peers);
-    if (word(WORDS.peer) >= exports.peer_set_count(peers)) return `peer ${word(WORDS.peer)}`;
+    if (word(WORDS.peer) >= memory.getUint32(peers + PEER_COUNT, true)) return `peer ${word(WORDS.peer)}`;
     if (memory.getUint8(word(WORDS.text)) !== 0x2f) return "the target does not begin with a slash";
   }
   for (let i = 0; i < 20; i++) {
