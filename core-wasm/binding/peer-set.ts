@@ -1,4 +1,5 @@
 /** Peer sets on the way into the core: their source encoding and the exports that work on them. */
+import { parseAddress } from "./address.js";
 import { CoreError, type CoreErrorCode } from "./errors.js";
 import type { BalanceMethod, Peer, PeerSetSource } from "./source.js";
 
@@ -95,7 +96,7 @@ export function compilePeerSet(core: PeerSetExports, source: number, length: num
 }
 
 const HEADER = 24;
-const PEER_HEAD = 5;
+const PEER_HEAD = 24;
 const METHODS: Record<BalanceMethod["kind"], number> = { "round-robin": 0, ring: 1, "nginx-ring": 2 };
 
 /**
@@ -103,22 +104,20 @@ const METHODS: Record<BalanceMethod["kind"], number> = { "round-robin": 0, ring:
  *
  * `template` is the compiled hash key of `set.method`, empty for round robin. With `changes`, `set.peers` are changes to
  * the peers of an older image: a weight of 0 takes a peer out, and peers that are not named stay.
- * Throws CoreError CORE_SOURCE_INVALID for a port, weight or address that the format cannot hold; whether an address is
- * an IP literal is for the core to say.
+ * Throws CoreError CORE_SOURCE_INVALID for a port or weight that the format cannot hold, and for an address that is no
+ * IP literal. Addresses are written in their one canonical form.
  */
 export function encodePeerSet(set: PeerSetSource, template: Uint8Array, changes = false): Uint8Array {
   const encoder = new TextEncoder();
   const key = encoder.encode(set.key);
   const display = encoder.encode(set.display);
   let size = HEADER + key.length + display.length + template.length;
-  for (const peer of set.peers) {
-    checkPeer(peer, changes ? 0 : 1);
-    size += PEER_HEAD + peer.address.length;
-  }
+  const peers = set.peers.map((peer) => encodablePeer(peer, changes ? 0 : 1));
+  for (const { id } of peers) size += PEER_HEAD + id.length;
   const bytes = new Uint8Array(size);
   const view = new DataView(bytes.buffer);
   bytes.set([0x4e, 0x4a, 0x50, 0x53, 1, 0, METHODS[set.method.kind], changes ? 1 : 0]);
-  view.setUint32(8, set.peers.length, true);
+  view.setUint32(8, peers.length, true);
   view.setUint32(12, key.length, true);
   view.setUint32(16, display.length, true);
   view.setUint32(20, template.length, true);
@@ -126,27 +125,28 @@ export function encodePeerSet(set: PeerSetSource, template: Uint8Array, changes 
   bytes.set(display, HEADER + key.length);
   bytes.set(template, HEADER + key.length + display.length);
   let at = HEADER + key.length + display.length + template.length;
-  for (const { address, port, weight } of set.peers) {
-    bytes[at] = port;
-    bytes[at + 1] = port >> 8;
-    bytes[at + 2] = weight;
-    bytes[at + 3] = weight >> 8;
-    bytes[at + 4] = address.length;
+  for (const { address, id, port, weight } of peers) {
+    view.setUint16(at, port, true);
+    view.setUint16(at + 2, weight, true);
+    bytes[at + 4] = id.length;
+    bytes[at + 5] = address.text.length;
+    bytes[at + 6] = address.family;
+    // Two 64-bit numbers, the upper half of the address first, each little-endian.
+    for (const [i, word] of address.words.entries()) view.setUint32(at + 8 + (i ^ 1) * 4, word, true);
     at += PEER_HEAD;
-    for (let i = 0; i < address.length; i++) {
-      const code = address.charCodeAt(i);
-      // A character outside ASCII must not turn into a digit when its upper byte is cut off.
-      bytes[at++] = code < 128 ? code : 255;
-    }
+    for (let i = 0; i < id.length; i++) bytes[at++] = id.charCodeAt(i);
   }
   return bytes;
 }
 
-function checkPeer(peer: Peer, lightest: number): void {
-  const { address, port, weight } = peer;
+function encodablePeer(peer: Peer, lightest: number) {
+  const { port, weight } = peer;
   if (!Number.isInteger(port) || port < 1 || port > 65535) throw wrongPeer(peer, "port");
   if (!Number.isInteger(weight) || weight < lightest || weight > 65535) throw wrongPeer(peer, "weight");
-  if (address.length > 45) throw wrongPeer(peer, "address");
+  const address = parseAddress(peer.address);
+  if (!address) throw wrongPeer(peer, "address");
+  const id = `${address.family === 6 ? `[${address.text}]` : address.text}:${port}`;
+  return { address, id, port, weight };
 }
 
 function wrongPeer(peer: Peer, field: keyof Peer): CoreError {

@@ -185,7 +185,7 @@ describe("HashRing", () => {
   it("is as it was after a replacement that fails", () => {
     const ring = HashRing.build(core, THREE);
     const before = ring.image();
-    expect(() => ring.replace([{ address: "not an address", port: 80 }])).toThrowError(/-7/);
+    expect(() => ring.replace([{ address: "not an address", port: 80 }])).toThrowError(/wrong address/);
     expect(() => ring.add({ address: "10.0.0.1", port: 0 })).toThrowError(/wrong port/);
     expect(Buffer.compare(ring.image(), before)).toBe(0);
     ring.free();

@@ -1,7 +1,6 @@
 /** Compiles a source, and what is left of an older image, into the image of a peer set. */
-import { alloc, free } from "../memory/heap";
-import { E_CORRUPT, E_LIMIT, E_MEMORY, OK } from "../status";
-import { formatAddress, writeDecimal } from "./address";
+import { alloc, free, inMemory } from "../memory/heap";
+import { E_CORRUPT, E_LIMIT, E_MEMORY, E_SOURCE, OK } from "../status";
 import { checksum64 } from "./checksum";
 import {
   bucketBits,
@@ -32,18 +31,15 @@ import {
   MAX_WEIGHT,
   METHOD_ROUND_ROBIN,
   NONE,
-  P_ADDRESS,
-  P_ADDRESS_LENGTH,
-  P_FAMILY,
   P_ID,
   P_ID_LENGTH,
-  P_PORT,
   P_SLOT,
   P_WEIGHT,
   PEER_SIZE,
   POINTS_PER_WEIGHT,
   peerAt,
   peersOf,
+  separatorOf,
 } from "./peer-set-layout";
 import {
   checkSource,
@@ -57,6 +53,7 @@ import {
   sourceTexts,
   sourceTextsLength,
 } from "./peer-set-source";
+import { peersAreSound } from "./peer-set-validate";
 import { HISTOGRAM_BYTES } from "./radix-sort";
 import { mergePoints } from "./ring-merge";
 import { freshPoints, LEAP_BYTES } from "./ring-points";
@@ -107,7 +104,10 @@ function placePeers(
       store<u32>(fresh + ((<usize>made) << 2), placed);
       made++;
     }
-    memory.copy(peerAt(out, placed), from, PEER_SIZE);
+    let to = peerAt(out, placed);
+    memory.copy(to, from, PEER_SIZE);
+    // Until `writeIds` the id is named by its address: in the source, or in the old image.
+    if (side > 0) store<u32>(to, <u32>old + load<u32>(to, P_ID), P_ID);
     placed++;
     weights += weight;
   }
@@ -116,25 +116,23 @@ function placePeers(
   return made;
 }
 
-/** Writes `ip:port` of every peer at `ids` (an offset that `layOut` gave); returns the length of all. */
+/**
+ * Copies the id of every peer to `ids` (an offset that `layOut` gave); returns the length of all, or NONE where an id
+ * can't be one: an old image need not have been validated.
+ */
 function writeIds(image: usize, ids: u32): u32 {
-  let out = image + ids;
+  let at = ids;
   for (let i: u32 = 0; i < load<u32>(image, I_PEER_COUNT); i++) {
     let peer = peerAt(image, i);
-    let start = out;
-    let six = load<u8>(peer, P_FAMILY) == 6;
-    if (six) store<u8>(out++, 0x5b);
-    let text = out;
-    out = formatAddress(load<u8>(peer, P_FAMILY), peer + P_ADDRESS, out);
-    store<u8>(peer, <u8>(out - text), P_ADDRESS_LENGTH);
-    if (six) store<u8>(out++, 0x5d);
-    store<u8>(out++, 0x3a);
-    out = writeDecimal(load<u16>(peer, P_PORT), out);
-    store<u32>(peer, <u32>(start - image), P_ID);
-    store<u8>(peer, <u8>(out - start), P_ID_LENGTH);
+    let length: u32 = load<u8>(peer, P_ID_LENGTH);
+    let id: usize = load<u32>(peer, P_ID);
+    if (length > MAX_ID || separatorOf(peer) + 2 > length || !inMemory(id, length)) return NONE;
+    memory.copy(image + at, id, length);
+    store<u32>(peer, at, P_ID);
     store<u32>(peer, 0, P_SLOT);
+    at += length;
   }
-  return <u32>(out - image) - ids;
+  return at - ids;
 }
 
 /** Weight of the ring of `source` at most, or a status, where its peers have `own`: a list of changes is joined by old peers. */
@@ -204,9 +202,12 @@ function writeImage(source: usize, old: usize, out: usize, work: usize, most: u3
   store<u32>(out, sourceDisplayLength(source), I_DISPLAY_LENGTH);
   // Twice: the ids begin where the first says, and what follows them is placed once their length is known.
   layOut(out, true);
-  store<u32>(out, writeIds(out, load<u32>(out, I_IDS)), I_IDS_LENGTH);
+  let ids = writeIds(out, load<u32>(out, I_IDS));
+  if (ids == NONE) return E_CORRUPT;
+  store<u32>(out, ids, I_IDS_LENGTH);
   layOut(out, true);
   copyTexts(source, out);
+  if (!peersAreSound(out)) return E_SOURCE;
   if (load<u32>(out, I_POINT_COUNT)) {
     let end = freshPoints(out, fresh, spare, made, points, sorted, work, leaps);
     if (!mergePoints(out, sorted, end, sameRing(source, old) ? old : 0, peersOf(old), remap)) return E_CORRUPT;

@@ -5,7 +5,11 @@
  *   4  u16 format version     16  u32 display length
  *   6  u8  method             20  u32 template length
  *   7  u8  flags              24  key, display, template
- *   8  u32 peer count             then the peers, packed: u16 port, u16 weight, u8 address length, address text
+ *   8  u32 peer count             then the peers, packed, 24 bytes and the id
+ *
+ * Peer: 0 u16 port | 2 u16 weight | 4 u8 length of the id | 5 u8 length of the address within it | 6 u8 family, 4 or 6
+ * | 7 u8 0 | 8 u64 upper and u64 lower half of the address (of IPv4: the upper 32 bits) | 24 the id, `ip:port` or
+ * `[ip]:port`. Two peers are one if family, address and port are the same.
  *
  * Flag 1 (*changes*): the peers are changes to those of an older image, a weight of 0 takes a peer out, and all others
  * stay. Without the flag they are all the peers there are, and a weight of 0 is an error.
@@ -13,16 +17,17 @@
 
 import { BY_ADDRESS, mergeSort } from "../memory/merge-sort";
 import { E_LIMIT, E_SOURCE } from "../status";
-import { parseAddress } from "./address";
 import {
   compareAddresses,
+  MAX_ID,
   MAX_PEERS,
   MAX_TEXT,
   MAX_WEIGHT,
   METHOD_NGINX_RING,
   METHOD_ROUND_ROBIN,
   P_ADDRESS,
-  P_FAMILY,
+  P_ID,
+  P_ID_LENGTH,
   P_PORT,
   P_SLOT,
   P_WEIGHT,
@@ -32,7 +37,7 @@ import {
 const SOURCE_MAGIC: u32 = 0x53504a4e;
 const SOURCE_VERSION: u32 = 1;
 const SOURCE_HEADER: u32 = 24;
-const PEER_HEAD: usize = 5;
+const PEER_HEAD: usize = 24;
 
 const S_VERSION: usize = 4;
 const S_METHOD: usize = 6;
@@ -101,7 +106,12 @@ export function checkSource(source: usize, length: u32): i32 {
     let weight = <u32>load<u16>(p, 2);
     if (!load<u16>(p) || weight < lightest) return E_SOURCE;
     weights += weight;
-    p += PEER_HEAD + load<u8>(p, 4);
+    let id = load<u8>(p, 4);
+    let six = load<u8>(p, 6) == 6;
+    if ((!six && load<u8>(p, 6) != 4) || <u32>id > MAX_ID) return E_SOURCE;
+    // An id has at least a colon and a digit behind its address.
+    if (<u32>load<u8>(p, 5) + (six ? 4 : 2) > <u32>id) return E_SOURCE;
+    p += PEER_HEAD + id;
   }
   if (p != end) return E_SOURCE;
   if (sourceMethod(source) == METHOD_ROUND_ROBIN) return 0;
@@ -121,17 +131,13 @@ export function readPeers(source: usize, records: usize, order: usize, spare: us
   let p = sourcePeers(source);
   for (let i: u32 = 0; i < count; i++) {
     let record = records + i * PEER_SIZE;
-    let length = <u32>load<u8>(p, 4);
-    let family = parseAddress(p + PEER_HEAD, length, record + P_ADDRESS);
-    if (!family) return E_SOURCE;
-    store<u64>(record, 0);
-    store<u64>(record, 0, 8);
-    store<u16>(record, load<u16>(p), P_PORT);
-    store<u16>(record, load<u16>(p, 2), P_WEIGHT);
-    store<u8>(record, <u8>family, P_FAMILY);
+    store<u32>(record, <u32>(p + PEER_HEAD), P_ID);
+    store<u32>(record, load<u32>(p), P_PORT);
+    store<u32>(record, load<u32>(p, 4), P_ID_LENGTH);
     store<u32>(record, 0, P_SLOT);
+    memory.copy(record + P_ADDRESS, p + 8, 16);
     store<u32>(order + ((<usize>i) << 2), i);
-    p += PEER_HEAD + length;
+    p += PEER_HEAD + load<u8>(p, 4);
   }
   let sorted = mergeSort(order, spare, count, BY_ADDRESS, records);
   // Of duplicates the greatest weight stays, since "the first one" would depend on the order of the list.

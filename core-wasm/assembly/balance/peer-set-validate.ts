@@ -78,7 +78,8 @@ function plainId(id: usize, length: u32): bool {
   return true;
 }
 
-function peersAreSound(image: usize): bool {
+/** True if each peer is whole, its id stands where it must, and peers ascend by address and port. */
+export function peersAreSound(image: usize): bool {
   let peers = load<u32>(image, I_PEER_COUNT);
   let id = load<u32>(image, I_IDS);
   let idsEnd = id + load<u32>(image, I_IDS_LENGTH);
