@@ -9,22 +9,18 @@ function fold(lane: bigint, word: bigint): bigint {
   return product ^ (product >> 32n);
 }
 
-function rotate(word: bigint, by: bigint): bigint {
-  return ((word << by) | (word >> (64n - by))) & MASK;
-}
-
 /** checksum64 of `bytes`. */
 export function checksum64(bytes: Uint8Array): bigint {
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
-  const lanes = [1n, 2n, 3n, 4n].map((i) => (PRIME_1 * i) & MASK);
-  lanes[0] ^= BigInt(bytes.length);
+  let sum = PRIME_1 ^ BigInt(bytes.length);
   let at = 0;
-  for (; at + 32 <= bytes.length; at += 32) {
-    for (let i = 0; i < 4; i++) lanes[i] = fold(lanes[i], view.getBigUint64(at + 8 * i, true));
-  }
-  let sum = lanes[0] ^ rotate(lanes[1], 16n) ^ rotate(lanes[2], 32n) ^ rotate(lanes[3], 48n);
   for (; at + 8 <= bytes.length; at += 8) sum = fold(sum, view.getBigUint64(at, true));
-  for (; at < bytes.length; at++) sum = fold(sum, BigInt(bytes[at]));
+  const rest = bytes.subarray(at);
+  if (rest.length > 0)
+    sum = fold(
+      sum,
+      rest.reduceRight((word, byte) => (word << 8n) | BigInt(byte), 0n),
+    );
   return sum;
 }
 

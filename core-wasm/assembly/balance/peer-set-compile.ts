@@ -207,7 +207,7 @@ function writeImage(source: usize, old: usize, out: usize, work: usize, most: u3
   store<u32>(out, ids, I_IDS_LENGTH);
   layOut(out, true);
   copyTexts(source, out);
-  if (!peersAreSound(out)) return E_SOURCE;
+  if (!peersAreSound(out)) return old ? E_CORRUPT : E_SOURCE;
   if (load<u32>(out, I_POINT_COUNT)) {
     let end = freshPoints(out, fresh, spare, made, points, sorted, work, leaps);
     if (!mergePoints(out, sorted, end, sameRing(source, old) ? old : 0, peersOf(old), remap)) return E_CORRUPT;

@@ -199,6 +199,11 @@ export function patch(b: usize, offset: usize, value: u32): void {
   if (writing(b)) store<u32>(at(b, offset), value);
 }
 
+/** Fills in a word of the output with where the next byte will be written. */
+export function mark(b: usize, offset: usize): void {
+  patch(b, offset, here(b));
+}
+
 export function patchByte(b: usize, offset: usize, value: u32): void {
   if (writing(b)) store<u8>(at(b, offset), value);
 }

@@ -18,6 +18,7 @@ import {
   cursor,
   fail,
   here,
+  mark,
   mute,
   patch,
   putNeed,
@@ -50,6 +51,6 @@ export function compileKey(b: usize): i32 {
   let template = here(b);
   patch(b, K_TEMPLATE, template);
   patch(b, K_TEMPLATE_LENGTH, compileTemplate(b));
-  patch(b, K_SIZE, here(b));
+  mark(b, K_SIZE);
   return status(b) ? status(b) : <i32>here(b);
 }

@@ -62,6 +62,7 @@ import {
   cursor,
   fail,
   here,
+  mark,
   mute,
   patch,
   patchByte,
@@ -112,7 +113,7 @@ function putRoute(b: usize, record: usize, entry: usize): void {
   let length = load<u32>(entry, E_PATH_LENGTH);
   putTextAt(b, record + R_PATH, path, length);
   if (kind == ROUTE_REGEX) {
-    patch(b, record + R_REGEX, here(b));
+    mark(b, record + R_REGEX);
     patch(b, record + R_REGEX_LENGTH, compileRegex(b, path, length, load<u32>(entry, E_FLAGS)));
   }
   seek(b, load<u32>(entry, E_MATCHES));
@@ -128,7 +129,7 @@ function putRoute(b: usize, record: usize, entry: usize): void {
 /** The names section: who owns each route and how its object spells the path. `guards` is a list of resource indices. */
 function putNames(b: usize, list: usize, routes: u32, guards: usize, guardCount: u32, unmatched: u32): void {
   let resources: usize = load<u32>(b, B_RESOURCES);
-  patch(b, S_NAMES, here(b));
+  mark(b, S_NAMES);
   put(b, textCount(resources));
   let resourceTable = reserve(b, textCount(resources) * NAME_RESOURCE_SIZE);
   let routeTable = reserve(b, routes * NAME_ROUTE_SIZE);
@@ -251,7 +252,7 @@ function putShard(
     if (stageOf(entry) < 1) firstRegex = i + 1;
     if (stageOf(entry) < 2) firstPrefix = i + 1;
   }
-  patch(b, S_MATCH, here(b));
+  mark(b, S_MATCH);
   compileTrie(b, byPath, plain);
 
   let routes = reserve(b, count * ROUTE_SIZE);
@@ -286,17 +287,17 @@ function putShard(
     patch(b, S_UNMATCHED_NEED, putNeed(b));
   }
   patch(b, S_UPSTREAM_COUNT, textCount(<usize>load<u32>(b, B_UPSTREAMS)));
-  patch(b, S_UPSTREAMS, here(b));
+  mark(b, S_UPSTREAMS);
   putTextList(b, <usize>load<u32>(b, B_UPSTREAMS));
   let headers: usize = load<u32>(b, B_HEADERS);
   patch(b, S_HEADER_COUNT, textCount(headers));
-  patch(b, S_HEADERS, here(b));
+  mark(b, S_HEADERS);
   putTextList(b, headers);
   patch(b, S_COOKIE, cookieSlot(headers));
   patch(b, S_SCRATCH, load<u32>(b, B_SCRATCH));
   putNames(b, list, count, guards, guardCount, unmatched);
   if (status(b)) return;
   if (here(b) & 7) reserve(b, 4);
-  patch(b, S_SIZE, here(b));
+  mark(b, S_SIZE);
   store<u64>(at(b, 0), checksum64(at(b, 16), here(b) - 16), S_CHECKSUM);
 }

@@ -114,7 +114,7 @@ function actionOf(ctx: usize, image: usize, outcome: usize): usize {
     entry += SPLIT_ENTRY;
     index++;
   }
-  if (tracing(ctx)) trace(ctx, TRACE_SPLIT, index, true);
+  trace(ctx, TRACE_SPLIT, index, true);
   return image + load<u32>(entry, 4);
 }
 

@@ -140,7 +140,7 @@ function unmatched(ctx: usize): i32 {
     if (tracing(ctx) && handle) trace(ctx, TRACE_UNMATCHED, 0, false);
     handle = usual;
     if (!handle || !load<u32>(imageOf(handle), S_UNMATCHED)) {
-      if (tracing(ctx)) trace(ctx, TRACE_UNMATCHED, 2, true);
+      trace(ctx, TRACE_UNMATCHED, 2, true);
       store<u32>(ctx, 0, D_SHARD);
       return refuse(ctx, 404);
     }
@@ -150,7 +150,7 @@ function unmatched(ctx: usize): i32 {
   }
   let image = imageOf(handle);
   if (askFor(ctx, image, load<u32>(image, S_UNMATCHED_NEED), 0)) return NEED;
-  if (tracing(ctx)) trace(ctx, TRACE_UNMATCHED, handle == usual ? 1 : 0, true);
+  trace(ctx, TRACE_UNMATCHED, handle == usual ? 1 : 0, true);
   store<u32>(ctx, ORIGIN_UNMATCHED, D_ORIGIN);
   return act(ctx, image, load<u32>(image, S_UNMATCHED));
 }
@@ -180,7 +180,7 @@ function tryCandidates(ctx: usize, image: usize): i32 {
       store<u32>(ctx, ORIGIN_ROUTE, D_ORIGIN);
       return act(ctx, image, outcome);
     }
-    if (tracing(ctx)) trace(ctx, TRACE_FALLS, index, false);
+    trace(ctx, TRACE_FALLS, index, false);
     store<u32>(ctx, 0, X_CAPTURED);
     index = nextCandidate(ctx, image, index);
   }
@@ -202,7 +202,7 @@ function tryGuards(ctx: usize, image: usize): i32 {
     store<u32>(ctx, i, X_GUARD);
     if (askFor(ctx, image, load<u32>(guard), 0)) return NEED;
     let holds = allHold(ctx, image, guard + 4);
-    if (tracing(ctx)) trace(ctx, TRACE_GUARD, i, holds);
+    trace(ctx, TRACE_GUARD, i, holds);
     if (!holds) continue;
     store<u32>(ctx, ORIGIN_GUARD, D_ORIGIN);
     return act(ctx, image, load<u32>(guard + 4, M_OUTCOME));
