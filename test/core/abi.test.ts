@@ -13,12 +13,9 @@ const EXPORTS = [
   ...["shard_compile", "shard_put", "shard_validate", "shard_load", "shard_remove"],
   ...["key_compile", "peers_load", "peers_remove", "peers_find"],
   ...["route", "resume", "release_decision", "render_setting"],
-  ...["ring_crc32", "peer_set_image_bound", "peer_set_work_size", "peer_set_compile", "peer_set_validate"],
-  ...["peer_set_count", "peer_set_points", "peer_set_method", "peer_set_lookup", "peer_set_lookup_key"],
+  ...["ring_crc32", "peer_set_compile", "peer_set_validate", "peer_set_lookup", "peer_set_lookup_key"],
   ...["peer_set_lookup_many", "peer_set_position", "peer_set_owner", "peer_set_walk", "peer_set_round_robin"],
-  ...["peer_set_id", "peer_set_id_length", "peer_set_address", "peer_set_address_length", "peer_set_port"],
-  ...["peer_set_weight", "regex_compile", "regex_test", "regex_captures", "regex_validate", "regex_scratch_size"],
-  ...["regex_test_scratch_size", "regex_groups", "regex_work_size", "regex_max_size"],
+  ...["regex_compile", "regex_test", "regex_captures", "regex_run", "regex_validate", "regex_scratch_size"],
 ];
 
 const IMPORT_SECTION = 2;
