@@ -1,6 +1,7 @@
 import { beforeAll, describe, expect, it } from "vitest";
 import { encodePeerSet, peerSetSizes, readPeer } from "../../core-wasm/binding/peer-set.js";
 import type { BalanceMethod, Peer } from "../../core-wasm/binding/source.js";
+import { checksum64, repairChecksum } from "../support/checksum.js";
 import { compile, freshCore, randomNumbers, type TestCore } from "./core-instance.js";
 
 const IMAGES = 50_000;
@@ -9,32 +10,6 @@ let core: TestCore;
 beforeAll(async () => {
   core = await freshCore();
 });
-
-/** The checksum of images, as assembly/balance/checksum.ts has it: with it repaired, only validation is left to object. */
-function checksum(bytes: Uint8Array): bigint {
-  const mask = (1n << 64n) - 1n;
-  const fold = (lane: bigint, word: bigint) => {
-    const product = ((lane ^ word) * 0xff51afd7ed558ccdn) & mask;
-    return product ^ (product >> 32n);
-  };
-  const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
-  const rotate = (value: bigint, by: bigint) => ((value << by) | (value >> (64n - by))) & mask;
-  const lanes = [1n, 2n, 3n, 4n].map((i) => (0x9e3779b97f4a7c15n * i) & mask);
-  lanes[0] ^= BigInt(bytes.length - 16);
-  let at = 16;
-  for (; at + 32 <= bytes.length; at += 32) {
-    for (let i = 0; i < 4; i++) lanes[i] = fold(lanes[i], view.getBigUint64(at + 8 * i, true));
-  }
-  let all = lanes[0] ^ rotate(lanes[1], 16n) ^ rotate(lanes[2], 32n) ^ rotate(lanes[3], 48n);
-  for (; at + 8 <= bytes.length; at += 8) all = fold(all, view.getBigUint64(at, true));
-  for (; at < bytes.length; at++) all = fold(all, BigInt(bytes[at]));
-  return all;
-}
-
-function repair(bytes: Uint8Array): void {
-  if (bytes.length < 16) return;
-  new DataView(bytes.buffer).setBigUint64(8, checksum(bytes), true);
-}
 
 function sampleImages(): Uint8Array[] {
   const peers: Peer[] = [
@@ -86,7 +61,7 @@ describe("validation", () => {
   it("computes the checksum that the core computes", () => {
     for (const image of sampleImages()) {
       const copy = image.slice();
-      repair(copy);
+      repairChecksum(copy);
       expect(Buffer.compare(copy, image)).toBe(0);
     }
   });
@@ -125,7 +100,7 @@ describe("validation", () => {
           else bytes[at] = random();
         }
       }
-      if (kind === 3) repair(bytes);
+      if (kind === 3) repairChecksum(bytes);
       new Uint8Array(core.memory.buffer).set(bytes, pointer);
       const status = core.peer_set_validate(pointer, bytes.length);
       statuses.set(status, (statuses.get(status) ?? 0) + 1);

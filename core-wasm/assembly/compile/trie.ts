@@ -49,7 +49,7 @@ function linkNext(entry: usize, enclosing: usize): void {
 
 /**
  * Writes the node for `list[low..high)`, whose paths agree in their first `depth` bytes, and pushes a frame for each
- * child (the last child first, so that the nodes come out depth first). Returns the new top of the stack.
+ * child: the last one is taken up first, and all below it before its neighbour. Returns the new top of the stack.
  */
 function putNode(b: usize, list: usize, low: u32, high: u32, depth: u32, enclosing: usize, stack: usize): usize {
   let first = entryAt(list, low);
@@ -88,38 +88,34 @@ function putNode(b: usize, list: usize, low: u32, high: u32, depth: u32, enclosi
     }
   }
 
-  let children: u32 = 0;
-  for (let i = next; i < high; ) {
+  // One frame for each child; the last one is taken up first.
+  let top = stack;
+  for (let i = next; i < high; top += FRAME) {
     let c = byteAt(entryAt(list, i), shared);
-    children++;
+    store<u32>(top, i);
+    store<u32>(top, c, 12);
     while (i < high && byteAt(entryAt(list, i), shared) == c) i++;
+    store<u32>(top, i, 4);
+    store<u32>(top, shared + 1, 8);
+    store<u32>(top, <u32>enclosing, 16);
   }
+  let children = <u32>(top - stack) / FRAME;
   if (children) {
-    flags |= N_CHILDREN;
-    if (children > FEW_CHILDREN) flags |= N_BITMAP;
-    let keys = reserve(b, children > FEW_CHILDREN ? 32 : 8);
-    let offsets = reserve(b, children << 2);
-    let top = stack + children * FRAME;
-    let k: u32 = 0;
-    for (let i = next; i < high; k++) {
-      let c = byteAt(entryAt(list, i), shared);
-      let start = i;
-      while (i < high && byteAt(entryAt(list, i), shared) == c) i++;
+    let many = children > FEW_CHILDREN;
+    flags |= many ? N_CHILDREN | N_BITMAP : N_CHILDREN;
+    let keys = reserve(b, many ? 32 : 8);
+    for (let k: u32 = 0; k < children; k++) {
+      let frame = stack + k * FRAME;
+      let c = load<u32>(frame, 12);
       if (writing(b)) {
-        let byte = at(b, keys + (children > FEW_CHILDREN ? c >> 3 : k));
-        store<u8>(byte, children > FEW_CHILDREN ? <u32>load<u8>(byte) | (1 << (c & 7)) : c);
+        let byte = at(b, keys + (many ? c >> 3 : k));
+        store<u8>(byte, many ? <u32>load<u8>(byte) | (1 << (c & 7)) : c);
       }
-      let frame = top - (k + 1) * FRAME;
-      store<u32>(frame, start);
-      store<u32>(frame, i, 4);
-      store<u32>(frame, shared + 1, 8);
-      store<u32>(frame, offsets + (k << 2), 12);
-      store<u32>(frame, <u32>enclosing, 16);
+      store<u32>(frame, reserve(b, 4), 12);
     }
-    stack = top;
   }
   patch(b, node, (shared - depth) | (flags << 16) | ((children ? children - 1 : 0) << 24));
-  return stack;
+  return top;
 }
 
 /** Writes the match section for `count` entries, sorted by path, and links each with its next candidate. */

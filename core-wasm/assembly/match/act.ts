@@ -80,7 +80,7 @@ import {
 import { upstreamOf } from "../table/table";
 import { U_CURSOR, U_PEERS } from "../table/upstreams";
 import { askFor } from "./need";
-import { TRACE_SPLIT, trace, tracing } from "./trace";
+import { TRACE_SPLIT, trace } from "./trace";
 
 /** "?", "&", "/". */
 const MARKS: usize = memory.data<u8>([63, 38, 47]);

@@ -1,20 +1,8 @@
 /** The host of a request, normalised as NGINX does (ngx_http_validate_host): lower case, no port, no final dot. */
 import { MAX_HOST } from "../image/layout";
-import { HASH_PRIME, hashEnd, hashStart } from "../memory/bytes";
+import { HASH_PRIME, hashEnd, hashStart, lower } from "../memory/bytes";
 import { X_HOST, X_HOST_LENGTH } from "../table/context";
-
-/**
- * For each byte: what it becomes in a host, or 0 if it needs a closer look (colon, bracket) or is not allowed (control
- * characters, space, slash, backslash, DEL and the other delimiters that no host may hold).
- */
-const HOST_BYTES: usize = memory.data<u8>([
-  0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-  // ! $ & ' ( ) * + , - . are allowed in a registered name (RFC 3986, section 3.2.2); % is kept as it is.
-  0, 33, 0, 0, 36, 37, 38, 39, 40, 41, 42, 43, 44, 45, 46, 0, 48, 49, 50, 51, 52, 53, 54, 55, 56, 57, 0, 59, 0, 61, 0,
-  0, 0, 97, 98, 99, 100, 101, 102, 103, 104, 105, 106, 107, 108, 109, 110, 111, 112, 113, 114, 115, 116, 117, 118, 119,
-  120, 121, 122, 0, 0, 0, 0, 95, 0, 97, 98, 99, 100, 101, 102, 103, 104, 105, 106, 107, 108, 109, 110, 111, 112, 113,
-  114, 115, 116, 117, 118, 119, 120, 121, 122, 0, 0, 0, 126, 0,
-]);
+import { IN_HOST, isByte } from "./byte-classes";
 
 /** True if the bytes are a port: digits only, at most five of them, or nothing. */
 function isPort(at: usize, length: u32): bool {
@@ -52,8 +40,7 @@ export function normaliseHost(to: usize, from: usize, length: u32): i32 {
   let i: u32 = 0;
   for (; i < length; i++) {
     let c: u32 = load<u8>(from + i);
-    let mapped: u32 = c < 128 ? load<u8>(HOST_BYTES + c) : 0;
-    if (!mapped) {
+    if (!isByte(c, IN_HOST)) {
       if (c == 58 && isPort(from + i + 1, length - i - 1)) break;
       if (c != 91 || i) return -1;
       let size = bracketed(to, from, length);
@@ -61,7 +48,7 @@ export function normaliseHost(to: usize, from: usize, length: u32): i32 {
       store<u64>(to + size, 0);
       return size;
     }
-    store<u8>(to + i, mapped);
+    store<u8>(to + i, lower(c));
     if (c == 46 && i && load<u8>(from + i - 1) == 46) return -1;
   }
   if (i && load<u8>(to + i - 1) == 46) i--;

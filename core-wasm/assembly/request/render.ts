@@ -19,6 +19,7 @@ import {
   X_VALUE_LENGTH,
   X_WRITE,
 } from "../table/context";
+import { ESCAPE_HEADER, ESCAPE_LOCATION, ESCAPE_PATH, isByte } from "./byte-classes";
 import { hasGroups } from "./groups";
 import { argumentValue, cookieValue, REQUEST_PARTS, requestPart, slotValue, variableValue } from "./values";
 
@@ -30,21 +31,6 @@ export const MODE_LOCATION: u32 = 1;
 export const MODE_HEADER: u32 = 2;
 /** Path for the upstream: the text of the object as in a location, values of the request by `escapePath`. */
 export const MODE_PATH: u32 = 3;
-
-/** Bits: 1 escaped in a location, 2 in a header value, 4 in a path that was decoded (NGX_ESCAPE_URI and what RFC 3986 bars). */
-const ESCAPES: usize = memory.data<u8>([
-  7, 7, 7, 7, 7, 7, 7, 7, 7, 5, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 5, 0, 5, 4, 0, 4, 0,
-  0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 5, 0, 5, 4, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-  0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 4, 5, 4, 5, 0, 5, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-  0, 0, 0, 0, 0, 0, 5, 5, 5, 0, 7, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5,
-  5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5,
-  5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5,
-  5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5,
-]);
-
-const ESCAPE_LOCATION: u32 = 1;
-const ESCAPE_HEADER: u32 = 2;
-const ESCAPE_PATH: u32 = 4;
 
 export function startOutput(ctx: usize): void {
   store<u32>(ctx, load<u32>(ctx, X_OUTPUT), X_WRITE);
@@ -78,7 +64,7 @@ function writeEscaped(ctx: usize, from: usize, length: u32, set: u32): void {
   let end = <usize>load<u32>(ctx, X_OUTPUT) + load<u32>(ctx, X_OUTPUT_CAPACITY);
   for (let i: u32 = 0; i < length && to <= end; i++) {
     let c: u32 = load<u8>(from + i);
-    let escaped = (load<u8>(ESCAPES + c) & set) != 0;
+    let escaped = isByte(c, set);
     if (to + (escaped ? 3 : 1) > end) {
       to = end + 1;
     } else if (escaped) {

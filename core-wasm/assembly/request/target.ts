@@ -15,23 +15,13 @@ import {
   X_TARGET,
   X_TARGET_LENGTH,
 } from "../table/context";
+import { targetClass } from "./byte-classes";
 import { normaliseHost } from "./host";
 
 const SLASH: u32 = 47;
 const DOT: u32 = 46;
 const QUESTION: u32 = 63;
 const HASH: u32 = 35;
-
-/** Byte classes: 0 plain, 1 slash, 2 percent, 3 end of the path (? and #), 4 not allowed in a target. */
-const CLASSES: usize = memory.data<u8>([
-  4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 0, 0, 3, 0, 2, 0,
-  0, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-  0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-  0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 4, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-  0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-  0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-  0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-]);
 
 function hexValue(c: u32): u32 {
   if (c - 48 < 10) return c - 48;
@@ -48,7 +38,7 @@ function takeQuery(ctx: usize, at: usize, end: usize): bool {
   let stop: usize = load<u8>(at) == <u8>QUESTION ? 0 : start - 1;
   for (let p = start; p < end; p++) {
     let c: u32 = load<u8>(p);
-    if (load<u8>(CLASSES + c) == 4) return false;
+    if (targetClass(c) == 4) return false;
     if (c == HASH && !stop) stop = p;
   }
   if (load<u8>(at) == <u8>QUESTION) {
@@ -69,7 +59,7 @@ function decodePath(ctx: usize, at: usize, end: usize): usize {
   for (;;) {
     let ended = at == end;
     let c: u32 = ended ? 0 : load<u8>(at);
-    let kind: u32 = ended ? 3 : load<u8>(CLASSES + c);
+    let kind: u32 = ended ? 3 : targetClass(c);
     if (kind == 4) return 0;
     if (kind == 2) {
       if (end - at < 3) return 0;
@@ -118,7 +108,7 @@ function skipAuthority(ctx: usize, at: usize, end: usize): usize {
   if (load<u8>(at) != 58 || load<u16>(at + 1) != 0x2f2f) return 0;
   at += 3;
   let authority = at;
-  while (at < end && load<u8>(CLASSES + load<u8>(at)) != 1 && load<u8>(CLASSES + load<u8>(at)) != 3) at++;
+  while (at < end && targetClass(load<u8>(at)) != 1 && targetClass(load<u8>(at)) != 3) at++;
   let buffer: usize = load<u32>(ctx, X_DECODED);
   if (at - authority > 255 || at == authority) return 0;
   let size = normaliseHost(buffer, authority, <u32>(at - authority));
@@ -185,7 +175,7 @@ export function takeTarget(ctx: usize, at: usize, length: u32): bool {
   // The byte before is looked at again: it may be a slash.
   if (p > at && p < end) p--;
   for (; p < end; p++) {
-    let kind: u32 = load<u8>(CLASSES + load<u8>(p));
+    let kind: u32 = targetClass(load<u8>(p));
     if (!kind) continue;
     if (kind == 1) {
       // A slash or a dot after a slash may call for merging or resolving.
