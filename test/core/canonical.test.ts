@@ -91,15 +91,15 @@ describe("the image of a shard", () => {
     [
       "literal routes",
       hostRules([route(exact("/a"), answer("a")), route(segments("/a/b"), answer("b"))]),
-      "a1b28e1c8ed12cfd633925a7300b1b2818dcc5fbf7efb39ac729f508f4fe8545",
+      "8722bfea07df45c281436d7a31031b0a33db88800b436b4778fc7884a2f7a9ee",
     ],
     [
       "a regex",
       hostRules([route(regex("^/(a|b)+c?$", { ignoreCase: true }), answer("r"))]),
-      "c5205a1e65cebedbcf5f3ecf45e38ed14ae253d5e11f5aae18b2ae7abf58372d",
+      "6fd47874f35cb2935e1f2dd48a570df4b849218cfb551e3a169c0d0cbd6c191a",
     ],
-    ["every feature", FEATURE_RULES[0], "458393bf84fd3f38a708e1274c00f47eb2a0604010386c3eaaf8b5ead9bec91c"],
-    ["no routes", FEATURE_RULES[4], "68684fe87d5f5c2a21e0c521d03567fe4e7dd2c0c1ea03c54ce0048382a6b199"],
+    ["every feature", FEATURE_RULES[0], "93e8d412ccf2f3a34447314a3a9ad6645c9c5da4f3066ac37ebf89d2cc468305"],
+    ["no routes", FEATURE_RULES[4], "0c695ebea906d9f8c777d739ad33326800437536ff449449f28c352f1382e976"],
   ])("of %s is what it was", (_, rules, hash) => {
     expect(sha256(compile(rules))).toBe(hash);
   });
