@@ -1,7 +1,7 @@
 import { beforeAll, describe, expect, it } from "vitest";
 import { encodePeerSet, peerSetSizes, readPeer } from "../../core-wasm/binding/peer-set.js";
 import type { BalanceMethod, Peer } from "../../core-wasm/binding/source.js";
-import { checksum64, repairChecksum } from "../support/checksum.js";
+import { repairChecksum } from "../support/checksum.js";
 import { compile, freshCore, randomNumbers, type TestCore } from "./core-instance.js";
 
 const IMAGES = 50_000;
