@@ -46,7 +46,7 @@ function buildCases(core: PeerSetExports): Measured[] {
       name: "build, core",
       operations: 1,
       pass: () => {
-        const ring = HashRing.build(core, PEER_LIST);
+        const ring = HashRing.build({ exports: core }, PEER_LIST);
         const { points } = ring;
         ring.free();
         return points;
@@ -122,7 +122,7 @@ function changeCase(ring: HashRing): Measured {
 /** Measures the table. Throws if two rings of one definition disagree. */
 export async function ringTable(): Promise<Row[]> {
   const core = await loadCoreExports();
-  const ring = HashRing.build(core, PEER_LIST);
+  const ring = HashRing.build({ exports: core }, PEER_LIST);
   const plain = new PlainRing(IDS);
   const npm = new NpmHashRing(IDS);
   checkDecisions(ring, plain, npm, makeKeys());

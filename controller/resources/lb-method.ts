@@ -9,7 +9,7 @@ const LATER_METHODS = ["least_conn", "ip_hash", "random", "random two least_conn
 const ALL_METHODS = ["round_robin", ...LATER_METHODS, "hash KEY", "hash KEY consistent", "chash KEY"].join(", ");
 
 /**
- * `lb-method` of an upstream. `chash KEY` is the ring of lua-resty-chash, `hash KEY consistent` that of NGINX; the
+ * `lb-method` of an upstream. `chash KEY` is the CRC-32 ring of the ids `ip:port`, `hash KEY consistent` that of NGINX; the
  * methods that do not act yet are served round robin, with a warning.
  */
 export function readBalanceMethod(field: Field): BalanceMethod {

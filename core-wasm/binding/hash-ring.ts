@@ -47,9 +47,13 @@ export class HashRing {
     this.#bytes = new Uint8Array(core.memory.buffer);
   }
 
-  /** Builds a ring. Throws CoreError: CORE_SOURCE_INVALID, CORE_LIMIT (32,768 peers, 26,214 of weight), CORE_MEMORY. */
-  static build(core: PeerSetExports, peers: readonly RingPeerInput[], options: { layout?: RingLayout } = {}): HashRing {
-    const ring = new HashRing(core, options.layout ?? "resty");
+  /** Builds a ring in the memory of a `Core`. Throws CoreError: CORE_SOURCE_INVALID, CORE_LIMIT (32,768 peers, 26,214 of weight), CORE_MEMORY. */
+  static build(
+    core: { readonly exports: PeerSetExports },
+    peers: readonly RingPeerInput[],
+    options: { layout?: RingLayout } = {},
+  ): HashRing {
+    const ring = new HashRing(core.exports, options.layout ?? "resty");
     try {
       ring.#compile(peers, false);
     } catch (error) {

@@ -141,7 +141,7 @@ export interface Peer {
   weight: number;
 }
 
-/** How a peer is chosen. `ring` hashes `ip:port` as lua-resty-chash does, `nginx-ring` as NGINX's `hash ... consistent`. */
+/** How a peer is chosen. `ring` is the CRC-32 ring of the ids `ip:port`, `nginx-ring` as NGINX's `hash ... consistent`. */
 export type BalanceMethod =
   | { kind: "round-robin" }
   | { kind: "ring"; key: Template }

@@ -12,7 +12,7 @@ beforeAll(async () => {
 function canonical(address: string): string | undefined {
   let ring: HashRing;
   try {
-    ring = HashRing.build(core, [{ address, port: 1 }]);
+    ring = HashRing.build({ exports: core }, [{ address, port: 1 }]);
   } catch {
     return undefined;
   }

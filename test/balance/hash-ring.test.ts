@@ -61,7 +61,7 @@ describe("the published vectors", () => {
     ["user-42", 2097592435],
     ["", 0],
   ])("hashes %j with CRC-32", (key, hash) => {
-    const ring = HashRing.build(core, THREE);
+    const ring = HashRing.build({ exports: core }, THREE);
     expect(ring.hash(key)).toBe(hash);
     ring.free();
   });
@@ -78,7 +78,7 @@ describe("the published vectors", () => {
   });
 
   it("places the first two points of the three-peer ring", () => {
-    const ring = HashRing.build(core, THREE);
+    const ring = HashRing.build({ exports: core }, THREE);
     expect(firstPoints(ring, 2)).toEqual([
       { hash: 5160825, owner: "127.0.0.1:19103" },
       { hash: 14616186, owner: "127.0.0.1:19102" },
@@ -87,7 +87,7 @@ describe("the published vectors", () => {
   });
 
   it("gives keys to their owners on the ring of ids", () => {
-    const ring = HashRing.build(core, THREE);
+    const ring = HashRing.build({ exports: core }, THREE);
     expect(owners(ring, ["a", "/", ""])).toEqual(["127.0.0.1:19103", "127.0.0.1:19103", "127.0.0.1:19103"]);
     ring.free();
   });
@@ -98,7 +98,7 @@ describe("the published vectors", () => {
     ["resty", "127.0.0.1:19103"],
     ["nginx", "127.0.0.1:19101"],
   ])("gives user-42 to its owner on the %s ring", (layout, owner) => {
-    const ring = HashRing.build(core, THREE, { layout });
+    const ring = HashRing.build({ exports: core }, THREE, { layout });
     expect(owners(ring, ["user-42"])).toEqual([owner]);
     ring.free();
   });
@@ -106,7 +106,7 @@ describe("the published vectors", () => {
   it("holds every case of vs-chash-by-argument", () => {
     const { peers, cases } = readVector("vs-chash-by-argument");
     expect(cases.length).toBe(11);
-    const ring = HashRing.build(core, peers);
+    const ring = HashRing.build({ exports: core }, peers);
     expect(
       owners(
         ring,
@@ -121,7 +121,7 @@ describe("the published vectors", () => {
     (layout) => {
       const { peers, cases } = readVector("vs-hash-consistent-spelling");
       expect(cases.length).toBe(9);
-      const ring = HashRing.build(core, peers, { layout });
+      const ring = HashRing.build({ exports: core }, peers, { layout });
       expect(
         owners(
           ring,
@@ -135,7 +135,7 @@ describe("the published vectors", () => {
 
 describe("HashRing", () => {
   it("writes addresses in one form, IPv6 in brackets within the id", () => {
-    const ring = HashRing.build(core, [
+    const ring = HashRing.build({ exports: core }, [
       { address: "2001:DB8:0:0:0:0:0:1", port: 80 },
       { address: "10.0.0.2", port: 8080, weight: 3 },
     ]);
@@ -147,7 +147,7 @@ describe("HashRing", () => {
   });
 
   it("counts a peer that is named twice once, with its greatest weight", () => {
-    const ring = HashRing.build(core, [
+    const ring = HashRing.build({ exports: core }, [
       { address: "::1", port: 80, weight: 2 },
       { address: "0:0::1", port: 80, weight: 5 },
       { address: "::1", port: 80 },
@@ -157,7 +157,7 @@ describe("HashRing", () => {
   });
 
   it("finds no owner where there is no peer", () => {
-    const ring = HashRing.build(core, []);
+    const ring = HashRing.build({ exports: core }, []);
     expect([ring.size, ring.lookup("a"), ring.lookupHash(7), [...ring.walk("a")]]).toEqual([
       0,
       undefined,
@@ -168,7 +168,7 @@ describe("HashRing", () => {
   });
 
   it("hashes the UTF-8 bytes of a key of any length", () => {
-    const ring = HashRing.build(core, THREE);
+    const ring = HashRing.build({ exports: core }, THREE);
     for (const key of ["grüße", "日本", `x${"ü".repeat(5000)}`, "y".repeat(5000), "z".repeat(1024)]) {
       expect(ring.lookup(key)).toBe(ring.lookupHash(ring.hash(key)));
     }
@@ -176,14 +176,14 @@ describe("HashRing", () => {
   });
 
   it("answers many hashes as it answers each", () => {
-    const ring = HashRing.build(core, THREE);
+    const ring = HashRing.build({ exports: core }, THREE);
     const hashes = Uint32Array.from({ length: 500 }, (_, i) => Math.imul(i, 0x9e3779b1));
     expect([...ring.lookupHashes(hashes)]).toEqual([...hashes].map((hash) => ring.lookupHash(hash)));
     ring.free();
   });
 
   it("is as it was after a replacement that fails", () => {
-    const ring = HashRing.build(core, THREE);
+    const ring = HashRing.build({ exports: core }, THREE);
     const before = ring.image();
     expect(() => ring.replace([{ address: "not an address", port: 80 }])).toThrowError(/wrong address/);
     expect(() => ring.add({ address: "10.0.0.1", port: 0 })).toThrowError(/wrong port/);
@@ -192,13 +192,13 @@ describe("HashRing", () => {
   });
 
   it("refuses more weight than the format can hold", () => {
-    expect(() => HashRing.build(core, [{ address: "10.0.0.1", port: 80, weight: 26_215 }])).toThrowError(
+    expect(() => HashRing.build({ exports: core }, [{ address: "10.0.0.1", port: 80, weight: 26_215 }])).toThrowError(
       expect.objectContaining({ code: "CORE_LIMIT" }),
     );
   });
 
   it("ends a walk when the ring changes under it", () => {
-    const ring = HashRing.build(core, THREE);
+    const ring = HashRing.build({ exports: core }, THREE);
     const walk = ring.walk("a");
     walk.next();
     ring.add({ address: "10.0.0.1", port: 80 });
@@ -207,7 +207,7 @@ describe("HashRing", () => {
   });
 
   it("can be freed twice and not be used afterwards", () => {
-    const ring = HashRing.build(core, THREE);
+    const ring = HashRing.build({ exports: core }, THREE);
     ring.free();
     ring.free();
     expect(() => ring.lookup("a")).toThrowError(expect.objectContaining({ code: "CORE_STATE" }));

@@ -207,7 +207,7 @@ describe("memory", () => {
     const own = await freshCore();
     const { HashRing } = await import("../../core-wasm/binding/hash-ring.js");
     const round = (i: number) => {
-      const ring = HashRing.build(own, FOUR.slice(0, 1 + (i % 4)), { layout: i % 2 ? "nginx" : "resty" });
+      const ring = HashRing.build({ exports: own }, FOUR.slice(0, 1 + (i % 4)), { layout: i % 2 ? "nginx" : "resty" });
       ring.add({ address: `10.9.${i % 200}.1`, port: 80, weight: 1 + (i % 3) });
       [...ring.walk(`key ${i}`)].length;
       ring.remove(FOUR[0]);

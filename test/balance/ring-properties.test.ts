@@ -24,7 +24,7 @@ const SLOW = { timeout: 60_000 };
 const RUNS = { seed: 20_261_202, numRuns: 100 };
 
 function withRing<T>(list: readonly ReferencePeer[], ringLayout: RingLayout, use: (ring: HashRing) => T): T {
-  const ring = HashRing.build(core, list, { layout: ringLayout });
+  const ring = HashRing.build({ exports: core }, list, { layout: ringLayout });
   try {
     return use(ring);
   } finally {
