@@ -1,12 +1,13 @@
 /**
- * Patterns that make backtracking engines take exponential time. A run is compared with one on an eighth of the text, not
- * with a limit in seconds: linear work takes 8 times as long, quadratic 64 times, exponential for ever.
+ * Patterns that make backtracking engines take exponential time, on texts so long that only linear work comes to an end: on
+ * 2 MiB, work that grows with the square of the length is some 10^12 steps. Nothing is timed; a test that does not end
+ * fails by its time limit.
  */
 import { beforeAll, expect, test } from "vitest";
 import type { RegexEngine, RegexProgram } from "../../core-wasm/binding/regex.js";
 import { CORE_TIMEOUT, compiled, createEngine, hasDfa } from "./core.js";
 
-const LONGEST = 65_536;
+const LONGEST = 2_097_152;
 /** Header and class map, transitions, sets, instructions: each at its limit. */
 const LARGEST_IMAGE = 276 + 65_536 + 32 * 1056 + 8 * 4096;
 const HOSTILE_TIMEOUT = 120_000;
@@ -15,25 +16,6 @@ let engine: RegexEngine;
 beforeAll(async () => {
   engine = await createEngine();
 }, CORE_TIMEOUT);
-
-/** Shortest of some runs, in milliseconds: what else the machine does only makes runs longer. */
-function fastest(run: () => void): number {
-  let best = Number.POSITIVE_INFINITY;
-  for (let i = 0; i < 7; i++) {
-    const begin = performance.now();
-    run();
-    best = Math.min(best, performance.now() - begin);
-  }
-  return best;
-}
-
-function expectLinear(run: (text: string) => void, text: (length: number) => string): void {
-  const short = text(LONGEST / 8);
-  const long = text(LONGEST);
-  run(short);
-  const once = fastest(() => run(short));
-  expect(fastest(() => run(long)) / Math.max(once, 0.01)).toBeLessThan(24);
-}
 
 const a = (length: number) => `${"a".repeat(length - 1)}!`;
 const x = (length: number) => "x".repeat(length);
@@ -49,23 +31,21 @@ test.each([
   ["(a|a)*a[ab]{12}c", a, false],
   ["(?:x{1,9}){1,9}y\\b", x, false],
 ] as [string, (length: number) => string, boolean][])(
-  "%s takes linear time on 64 KiB",
+  "%s comes to an end on 2 MiB",
   (pattern, text, dfa) => {
     const program = compiled(engine, pattern);
     expect(hasDfa(program)).toBe(dfa);
     expect(program.test(text(LONGEST))).toBe(false);
-    expectLinear((subject) => program.test(subject), text);
   },
   HOSTILE_TIMEOUT,
 );
 
 test(
-  "captures take linear time on 64 KiB too, matched or not",
+  "captures come to an end on 2 MiB too, matched or not",
   () => {
     const program = compiled(engine, "^((a+)+)+(!?)$");
     expect(program.captures(a(LONGEST))?.[3]).toBe("!");
-    expectLinear((subject) => program.captures(subject), a);
-    expectLinear((subject) => compiled(engine, "(a+)+b").captures(subject), a);
+    expect(compiled(engine, "(a+)+b").captures(a(LONGEST))).toBeUndefined();
   },
   HOSTILE_TIMEOUT,
 );
