@@ -33,6 +33,8 @@ const B_NEXT_FREE: usize = 8;
 const B_PREVIOUS_FREE: usize = 12;
 const HEADER: u32 = 16;
 
+const MOST_PAGES: i32 = 256;
+
 /** Largest single allocation: 1 GiB. */
 const MAX_REQUEST: u32 = 1 << 30;
 
@@ -132,10 +134,8 @@ function ready(): usize {
 
 function growBy(base: usize, size: u32): bool {
   let pages = <i32>((size + HEADER * 4 + 0xffff) >> 16);
-  // Growing by an eighth of what is there keeps the number of growths small while tables are being filled.
-  let eighth = memory.size() >> 3;
-  if (pages < eighth && memory.grow(eighth) >= 0) pages = eighth;
-  else if (memory.grow(pages) < 0) return false;
+  // Growing is slow in some hosts, and pages that are not touched cost nothing: twice what is there, 16 MiB at most.
+  if (memory.grow(max(pages, min(memory.size(), MOST_PAGES))) < 0 && memory.grow(pages) < 0) return false;
   let end: usize = load<u32>(base, A_END);
   // The old end block becomes the header of the new region.
   let start = end - HEADER;
