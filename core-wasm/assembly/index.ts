@@ -24,21 +24,18 @@ import {
   X_TABLE,
   X_WRITE,
 } from "./table/context";
+import { clearShards, loadShard, placeShard, unloadShard } from "./table/shards";
 import {
   addContext,
-  clearShards,
   dropContext,
   freeTable,
   isTable,
-  loadShard,
   newTable,
-  placeShard,
   releaseDecision,
   scratchSize,
   T_CONTEXTS,
   T_CURSORS,
   T_GENERATION,
-  unloadShard,
 } from "./table/table";
 import { clearUpstreams, findUpstream, loadPeers, U_PEERS, unloadPeers } from "./table/upstreams";
 

@@ -77,7 +77,7 @@ import {
   X_TARGET_LENGTH,
   X_WRITE,
 } from "../table/context";
-import { upstreamOf } from "../table/table";
+import { upstreamOf } from "../table/shards";
 import { U_CURSOR, U_PEERS } from "../table/upstreams";
 import { askFor } from "./need";
 import { TRACE_SPLIT, trace } from "./trace";

@@ -53,7 +53,8 @@ import {
   X_TRACE_COUNT,
   X_TRACED,
 } from "../table/context";
-import { H_FIRST_PREFIX, H_FIRST_REGEX, H_GUARD_COUNT, H_ROUTES, imageOf, T_DEFAULT } from "../table/table";
+import { H_FIRST_PREFIX, H_FIRST_REGEX, H_GUARD_COUNT, H_ROUTES, imageOf } from "../table/shards";
+import { T_DEFAULT } from "../table/table";
 import { act, pickPeer, refuse, STAGE_DONE, STAGE_PICK } from "./act";
 import { allHold } from "./conditions";
 import { findPlainHost, findShard } from "./hosts";

@@ -2,7 +2,8 @@
 import { PATTERN_ANY_HOST, PATTERN_ANY_LABELS, PATTERN_EXACT, PATTERN_ONE_LABEL, S_HEADER_SIZE } from "../image/layout";
 import { hashBytes, sameWords } from "../memory/bytes";
 import { X_HOST, X_HOST_LENGTH } from "../table/context";
-import { H_HOST_LENGTH, H_PATTERN, imageOf, T_ANY, T_MASK, T_SHARDS, T_WILDCARDS } from "../table/table";
+import { H_HOST_LENGTH, H_PATTERN, imageOf } from "../table/shards";
+import { T_ANY, T_MASK, T_SHARDS, T_WILDCARDS } from "../table/table";
 import { traceHost, tracing } from "./trace";
 
 const DOT: u32 = 46;

@@ -4,7 +4,7 @@ import { inMemory } from "../memory/heap";
 import { isFilled } from "../request/values";
 import { E_POINTER, OK } from "../status";
 import { ALL_SLOTS, NEED_SIZE, SLOT_SIZE, X_EPOCH, X_HANDLE, X_NEED_COUNT, X_NEEDS, X_SLOTS } from "../table/context";
-import { headerOf } from "../table/table";
+import { headerOf } from "../table/shards";
 
 /** The address of header `index` (u32 length, text) of a hash key. */
 function keyHeader(key: usize, index: u32): usize {

@@ -1,7 +1,7 @@
 /** The trace of a decision: which rules were looked at, in order. Kept only while a request is being explained. */
 
 import { TRACE_CAPACITY, TRACE_SIZE, X_TRACE, X_TRACE_COUNT, X_VALUE, X_VALUE_LENGTH } from "../table/context";
-import { imageOf } from "../table/table";
+import { imageOf } from "../table/shards";
 
 /** Kinds of entries. Result 1: taken, holds or covers; 0: not. Subject as stated. */
 const TRACE_HOST: u32 = 1; // pattern kind tried; as the value, the shard that the entries after it are about

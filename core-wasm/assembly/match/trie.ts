@@ -1,7 +1,7 @@
 /** The walk down the trie of a shard: the exact route and the longest prefix route that cover a path. */
 import { N_BITMAP, N_CHILDREN, N_EXACT, N_PREFIX, N_SEGMENTS, NODE_HEADER, NONE } from "../image/layout";
 import { X_CANDIDATE, X_PATH, X_PATH_LENGTH, X_PREFIX } from "../table/context";
-import { H_TRIE, imageOf } from "../table/table";
+import { H_TRIE, imageOf } from "../table/shards";
 
 const LOW: u64 = 0x0101010101010101;
 const HIGH: u64 = 0x8080808080808080;
