@@ -71,10 +71,11 @@ export class Context {
   /** To be called after every change of the table: ids of headers are addresses, and memory may have moved. */
   refresh(): void {
     this.#names.clear();
-    this.#renew();
+    this.renew();
   }
 
-  #renew(): void {
+  /** To be called after any other call that may have made the memory grow, before words and bytes are read. */
+  renew(): void {
     if (this.bytes.length !== 0) return;
     this.words = new Int32Array(this.#core.exports.memory.buffer);
     this.bytes = new Uint8Array(this.#core.exports.memory.buffer);
@@ -96,7 +97,7 @@ export class Context {
     this.#valuesUsed = 0;
     if (this.#outgrown.length > 0) this.#freeOutgrown();
     // Whoever else uses the core may have made its memory grow, which ends every view of it.
-    if (this.bytes.length === 0) this.#renew();
+    if (this.bytes.length === 0) this.renew();
     const at = (this.#input + hostLength + 3) & ~3;
     this.#copy(host, this.#input);
     this.#copy(target, at);
@@ -177,7 +178,7 @@ export class Context {
     const grownSize = Math.max(this.#valuesSize, size) * 2;
     const grown = this.#core.exports.alloc(grownSize);
     if (!grown) throw coreError(-9, "copying header values");
-    this.#renew();
+    this.renew();
     this.#outgrown.push(this.#values);
     this.#values = grown;
     this.#valuesSize = grownSize;

@@ -30,6 +30,7 @@ import type {
 } from "./decision.js";
 import { ALWAYS, HEADER_CHANGES, patternParts, writeShardSource, writeTemplate } from "./encode-source.js";
 import { readTrace } from "./explain.js";
+import { ImageCache } from "./image-cache.js";
 import { compilePeerSet, encodePeerSet, peerSetSizes, readPeer } from "./peer-set.js";
 import { readShardNames, type ShardNames } from "./shard-names.js";
 import type { HostPattern, HostRules, PeerSetSource } from "./source.js";
@@ -50,14 +51,14 @@ interface PeerSetFacts {
 
 /**
  * The routing state of one thread over an instance of the core: shards, upstreams and one context. Everything that the
- * core gives by address is read once and kept until the table changes.
+ * core gives by address is read once for each image.
  */
 export class RouteTable implements RoutingTable {
   readonly #core: Core;
   readonly #table: number;
   readonly #context: Context;
-  readonly #shards = new Map<number, ShardNames>();
-  readonly #sets = new Map<number, PeerSetFacts>();
+  readonly #shards = new ImageCache<ShardNames>();
+  readonly #sets = new ImageCache<PeerSetFacts>();
   readonly #utf8 = new TextEncoder();
 
   constructor(core: Core) {
@@ -79,8 +80,8 @@ export class RouteTable implements RoutingTable {
   }
 
   #changed(status: number, what: string): void {
-    this.#shards.clear();
-    this.#sets.clear();
+    this.#shards.changed();
+    this.#sets.changed();
     this.#context.refresh();
     if (status < 0) throw coreError(status, what);
   }
@@ -107,7 +108,7 @@ export class RouteTable implements RoutingTable {
     const [image, length] = this.#core.compile("rules of a host", exports.shard_compile);
     const bytes = this.#core.bytes().slice(image, image + length);
     exports.free(image);
-    this.#context.refresh();
+    this.#context.renew();
     return bytes;
   }
 
@@ -146,7 +147,7 @@ export class RouteTable implements RoutingTable {
         return copy;
       });
     } finally {
-      this.#context.refresh();
+      this.#context.renew();
     }
   }
 
@@ -205,7 +206,7 @@ export class RouteTable implements RoutingTable {
   explain(request: RequestInput, random: number): { decision: Decision; steps: ExplainStep[] } {
     const { exports } = this.#core;
     if (exports.context_trace(this.#context.pointer, 1) < 0) throw coreError(-9, "explaining a decision");
-    this.#context.refresh();
+    this.#context.renew();
     try {
       const decision = this.decide(request, random);
       return { decision, steps: readTrace(this.#context, (image) => this.#names(image), decision) };
@@ -219,7 +220,7 @@ export class RouteTable implements RoutingTable {
     const image = this.#core.withBytes(this.#utf8.encode(upstreamKey), (at, length) =>
       exports.peers_find(this.#table, at, length),
     );
-    this.#context.refresh();
+    this.#context.renew();
     if (!image) return undefined;
     const { peers } = this.#peerSet(image);
     const tried = new Uint8Array((peers.length + 7) >> 3);
@@ -230,19 +231,15 @@ export class RouteTable implements RoutingTable {
     const points = peerSetSizes(new DataView(this.#context.bytes.buffer), image).points || peers.length;
     const start = failed.length > 0 ? failed[0].position % Math.max(1, points) : NO_PEER_LEFT;
     const position = this.#core.withBytes(tried, (at, length) => exports.peer_set_walk(image, start, at, length));
-    this.#context.refresh();
+    this.#context.renew();
     if (position < 0) return undefined;
     const peer = peers[exports.peer_set_owner(image, position)];
     return { address: peer.address, port: peer.port, position };
   }
 
   #names(image: number): ShardNames {
-    let names = this.#shards.get(image);
-    if (!names) {
-      names = readShardNames(this.#context.bytes.buffer as ArrayBuffer, image);
-      this.#shards.set(image, names);
-    }
-    return names;
+    const { words } = this.#context;
+    return this.#shards.get(words, image, (at) => readShardNames(words.buffer as ArrayBuffer, at));
   }
 
   #origin(): DecisionOrigin | undefined {
@@ -260,12 +257,7 @@ export class RouteTable implements RoutingTable {
   }
 
   #peerSet(image: number): PeerSetFacts {
-    let set = this.#sets.get(image);
-    if (!set) {
-      set = this.#readPeerSet(image);
-      this.#sets.set(image, set);
-    }
-    return set;
+    return this.#sets.get(this.#context.words, image, (at) => this.#readPeerSet(at));
   }
 
   #readPeerSet(image: number): PeerSetFacts {
