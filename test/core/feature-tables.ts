@@ -1,4 +1,5 @@
 /** Rules and peers in which every feature of the format occurs, for tests that damage images or send hostile requests. */
+import { VARIABLE_NAMES } from "../../core-wasm/binding/encode-source.js";
 import type {
   Action,
   Condition,
@@ -7,7 +8,6 @@ import type {
   PeerSetSource,
   Split,
   Template,
-  VariableName,
 } from "../../core-wasm/binding/source.js";
 import {
   answer,
@@ -24,28 +24,12 @@ import {
   segments,
 } from "../support/rules.js";
 
-const VARIABLES: VariableName[] = [
-  "args",
-  "host",
-  "http2",
-  "https",
-  "query_string",
-  "remote_addr",
-  "remote_port",
-  "request",
-  "request_method",
-  "request_uri",
-  "scheme",
-  "server_protocol",
-  "uri",
-];
-
 const EVERYTHING: Template = [
   "<",
   header("x-a"),
   cookie("session"),
   argument("q"),
-  ...VARIABLES.map((name) => ({ kind: "variable", name }) as const),
+  ...VARIABLE_NAMES.map((name) => ({ kind: "variable", name }) as const),
   { kind: "group", index: 0 },
   { kind: "group", index: 1 },
   { kind: "group", index: 9 },
@@ -93,7 +77,7 @@ const CONDITIONS: Condition[][] = [
   [equals(header("x-a"), "yes"), equals(cookie("session"), "abc"), equals(argument("q"), "1", true)],
   [{ source: header("x-b"), test: { kind: "regex", pattern: "^(a|b)+c?$", ignoreCase: true }, negated: false }],
   [{ source: cookie("session"), test: { kind: "empty" }, negated: true }],
-  ...VARIABLES.map((name): Condition[] => [equals({ kind: "variable", name }, "never")]),
+  ...VARIABLE_NAMES.map((name): Condition[] => [equals({ kind: "variable", name }, "never")]),
 ];
 
 const MATCHES = CONDITIONS.map((conditions, i) => ({
