@@ -38,6 +38,8 @@ export interface ChosenPeer {
   address: string;
   port: number;
   position: number;
+  /** Stands for the peer as it is now, when the end of the request is reported; of a peer that has left, nothing counts. */
+  token: number;
 }
 
 /** What to do with a request. All text is byte strings, ready for the wire. */

@@ -97,7 +97,16 @@ export function compilePeerSet(core: PeerSetExports, source: number, length: num
 
 const HEADER = 24;
 const PEER_HEAD = 24;
-const METHODS: Record<BalanceMethod["kind"], number> = { "round-robin": 0, ring: 1, "nginx-ring": 2 };
+const METHODS: Record<BalanceMethod["kind"], number> = {
+  "round-robin": 0,
+  ring: 1,
+  "nginx-ring": 2,
+  maglev: 3,
+  "least-conn": 4,
+  random: 5,
+  "random-two": 6,
+  "ip-hash": 7,
+};
 
 /**
  * The source bytes of a peer set, as assembly/balance/peer-set-source.ts lays them out.

@@ -152,7 +152,7 @@ export class RouteTable implements RoutingTable {
   }
 
   #compileKey(set: PeerSetSource): Uint8Array {
-    if (set.method.kind === "round-robin") return new Uint8Array(0);
+    if (!("key" in set.method)) return new Uint8Array(0);
     const { writer, exports } = this.#core;
     writer.reset();
     writeTemplate(writer, set.method.key);
@@ -183,7 +183,7 @@ export class RouteTable implements RoutingTable {
         action: "proxy",
         upstreamKey: set.key,
         upstream: set.display,
-        peer: { address: peer.address, port: peer.port, position: context.word(POSITION) },
+        peer: { address: peer.address, port: peer.port, position: context.word(POSITION), token: 0 },
         target: text,
         headers: this.#headers(),
         origin,
@@ -234,7 +234,7 @@ export class RouteTable implements RoutingTable {
     this.#context.renew();
     if (position < 0) return undefined;
     const peer = peers[exports.peer_set_owner(image, position)];
-    return { address: peer.address, port: peer.port, position };
+    return { address: peer.address, port: peer.port, position, token: 0 };
   }
 
   #names(image: number): ShardNames {

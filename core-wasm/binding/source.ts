@@ -139,13 +139,34 @@ export interface Peer {
   port: number;
   /** 1 to 65,535. */
   weight: number;
+  /** Takes no new clients: only requests whose session cookie names it, and, when no other peer is left, the rest. */
+  draining?: boolean;
 }
 
-/** How a peer is chosen. `ring` is the CRC-32 ring of the ids `ip:port`, `nginx-ring` as NGINX's `hash ... consistent`. */
+/**
+ * How a peer is chosen. `ring` is the CRC-32 ring of the ids `ip:port`, `nginx-ring` as NGINX's `hash ... consistent`,
+ * `maglev` Google's table of 65,537 places. `bounded` passes a peer over that has more than 1.25 times its share of the
+ * requests under way.
+ */
 export type BalanceMethod =
-  | { kind: "round-robin" }
-  | { kind: "ring"; key: Template }
-  | { kind: "nginx-ring"; key: Template };
+  | { kind: "round-robin" | "least-conn" | "random" | "random-two" | "ip-hash" }
+  | { kind: "ring" | "nginx-ring" | "maglev"; key: Template; bounded?: boolean };
+
+/** When a peer may be picked. Times in milliseconds. */
+export interface PeerSetLimits {
+  /** Failures within `failTimeout` that take a peer out for as long; 0: never. NGINX's default is 1. */
+  maxFails?: number;
+  /** NGINX's default is 10,000. */
+  failTimeout?: number;
+  /** Requests under way a peer may have, in each context; 0 (default): any number. */
+  maxConns?: number;
+  /** How long the weight of a peer that has come back rises to its full value; 0 (default): at once. */
+  slowStart?: number;
+  /** Peers get no traffic before their first passed check. */
+  mandatory?: boolean;
+  /** When active checks have every peer down, all are used, instead of none. */
+  panic?: boolean;
+}
 
 /** The peers of one upstream. `key` is its identity, `kind/namespace/object/name`. */
 export interface PeerSetSource {
@@ -154,7 +175,13 @@ export interface PeerSetSource {
   display: string;
   method: BalanceMethod;
   peers: Peer[];
+  limits?: PeerSetLimits;
+  /** Name of the cookie that keeps a client with its peer. */
+  sessionCookie?: string;
 }
+
+/** What active checks have found out about a peer. A peer that nobody checks stays `unchecked`, and may be picked. */
+export type PeerState = "unchecked" | "up" | "down" | "draining";
 
 /**
  * Text form of a pattern: `shop.example.com`, `*.example.com` (one label), `**.example.com` (any number), `` (no host),
