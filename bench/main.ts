@@ -1,5 +1,6 @@
 /** `npm run bench -- <table>... [--json FILE]`: measures tables and prints them. */
 import { parseArgs } from "node:util";
+import { proxyTable } from "./proxy/table.js";
 import { regexTable } from "./regex/table.js";
 import { type Row, renderTable, writeJson } from "./report.js";
 import { ringTable } from "./ring/table.js";
@@ -9,6 +10,7 @@ const TABLES: Record<string, { title: string; run: () => Row[] | Promise<Row[]> 
   route: { title: "route: finding the route of a request (ratio: times the core's time)", run: routeTable },
   regex: { title: "regex: the core's engine against RegExp (ratio: times RegExp's time)", run: regexTable },
   ring: { title: "ring: consistent hashing with 1,000 peers (ratio: times the core's time)", run: ringTable },
+  proxy: { title: "proxy: processor time of the embedded proxy per request, one process", run: proxyTable },
 };
 
 async function main(): Promise<void> {

@@ -5,12 +5,15 @@ import { createSecureContext } from "node:tls";
 import type { Core } from "../../core-wasm/binding/core.js";
 import { RouteTable } from "../../core-wasm/binding/route-table.js";
 import { Controller } from "../controller.js";
+import { ControllerMetrics } from "../observability/controller-metrics.js";
 import { descriptorSink } from "../observability/line-sink.js";
 import { createLogger, type Logger } from "../observability/logger.js";
 import { EmbeddedProxy } from "../proxies/embedded/embedded-proxy.js";
+import { type MetricsOptions, openMetrics } from "./metrics-endpoint.js";
+import { PACKAGE_VERSION } from "./version.js";
 
 /** Options of `run` and `start`. */
-export interface RunOptions {
+export interface RunOptions extends MetricsOptions {
   configDir: string;
   httpPort: number;
   httpsPort: number;
@@ -29,7 +32,10 @@ export interface RunOptions {
 export interface Running {
   controller: Controller;
   logger: Logger;
-  ports: { http: number; https: number };
+  /** `metrics` is undefined where that port is not open. */
+  ports: { http: number; https: number; metrics: number | undefined };
+  /** Reads the folder and follows it; what it holds is in force, and the controller ready, when this resolves. */
+  watch(folder: string): Promise<void>;
   /** Stops taking requests, lets those under way end, and gives everything back. */
   stop(): Promise<void>;
 }
@@ -45,24 +51,46 @@ export async function launch(core: Core, options: RunOptions): Promise<Running> 
     http: { address: options.address, port: options.httpPort },
     https: { address: options.address, port: options.httpsPort },
     trustedProxies: options.trustedProxies,
+    metrics: options.metricsPort !== "off",
     ...(options.accessLog ? { accessLog: access } : {}),
     ...(options.defaultCertificate === undefined ? {} : { defaultCertificate: readPair(options.defaultCertificate) }),
   });
-  await proxy.listen();
+  const metrics = new ControllerMetrics();
+  let watching = false;
+  const trafficMetrics = proxy.metrics(options.metricsPrefix, PACKAGE_VERSION);
+  const endpoint = await openMetrics(
+    options,
+    trafficMetrics === undefined ? [metrics] : [trafficMetrics, metrics],
+    () => watching && proxy.state().serving,
+    logger,
+  );
+  try {
+    await proxy.listen();
+  } catch (error) {
+    await endpoint?.close();
+    throw error;
+  }
   const controller = new Controller({
     checker: core,
     proxy,
     logger,
+    metrics,
     ...(options.ingressClass === undefined ? {} : { ingressClass: options.ingressClass }),
   });
   const { http, https } = proxy.addresses();
   return {
     controller,
     logger,
-    ports: { http: http?.port ?? 0, https: https?.port ?? 0 },
+    ports: { http: http?.port ?? 0, https: https?.port ?? 0, metrics: endpoint?.port },
+    async watch(folder) {
+      await controller.watch(folder);
+      watching = true;
+    },
     async stop() {
       await controller.close();
+      // Last of all: while the proxy drains, it is to be seen as not ready.
       await proxy.close(options.drainSeconds * 1000);
+      await endpoint?.close();
       await Promise.all([access.close(), log.close()]);
     },
   };
@@ -114,7 +142,7 @@ export async function runController(core: Core, options: RunOptions): Promise<nu
   await checkFolder(options.configDir);
   const running = await launch(core, options);
   const stopped = stopSignal();
-  await running.controller.watch(options.configDir);
+  await running.watch(options.configDir);
   running.logger.info("serving", { configDir: options.configDir, ...running.ports });
   const signal = await stopped;
   running.logger.info("draining", { signal });

@@ -1,5 +1,6 @@
 import { randomBytes } from "node:crypto";
 import type { AddressInfo } from "node:net";
+import type { MetricsSource } from "../../observability/metrics-text.js";
 import type { Plan } from "../../reconcile/plan.js";
 import type { ApplyFailure, Proxy as DrivenProxy } from "../proxy.js";
 import { CertificateStore } from "./certificates.js";
@@ -10,7 +11,9 @@ import { type EmbeddedProxyOptions, type Settings, settingsOf } from "./options.
 import { PlanSteps } from "./plan-steps.js";
 import type { ProxyShared } from "./proxy-shared.js";
 import { selfSigned } from "./self-signed.js";
+import { Traffic } from "./traffic.js";
 import { UpstreamRegistry } from "./upstream-registry.js";
+import { type ConnectionCounts, VtsMetrics } from "./vts-metrics.js";
 
 const DAY = 86_400_000;
 /** How often a closing proxy looks for connections that have become idle. */
@@ -29,6 +32,7 @@ export class EmbeddedProxy implements DrivenProxy {
   private readonly shared: ProxyShared;
   private readonly plain: Listener | undefined;
   private readonly tls: Listener | undefined;
+  private readonly started: number;
   private generation = "";
   private serving = false;
   private applying: Promise<unknown> = Promise.resolve();
@@ -43,12 +47,15 @@ export class EmbeddedProxy implements DrivenProxy {
       trusted: new TrustedNetworks(settings.trustedProxies),
       exchanges: new Set(),
       connections: new ClientConnections(),
+      traffic: settings.metrics ? new Traffic() : undefined,
       draining: false,
     };
+    this.started = settings.now();
     this.steps = new PlanSteps({
       table: settings.table,
       upstreams: this.shared.upstreams,
       certificates: this.certificates,
+      traffic: this.shared.traffic,
       onCertificatesChanged: () => this.tls?.forgetSessions(randomBytes(TICKET_KEY_SIZE)),
     });
     if (settings.http !== undefined) this.plain = Listener.plain(this.shared);
@@ -94,6 +101,24 @@ export class EmbeddedProxy implements DrivenProxy {
     return { generation: this.generation, serving: this.serving };
   }
 
+  /**
+   * What was counted, as families `<prefix>_vts_*`; undefined where `metrics` is false.
+   * @param version of the program, for `<prefix>_vts_info`.
+   */
+  metrics(prefix: string, version: string): MetricsSource | undefined {
+    const { traffic } = this.shared;
+    if (traffic === undefined) return undefined;
+    return new VtsMetrics({
+      prefix,
+      version,
+      started: this.started,
+      now: () => performance.now(),
+      traffic,
+      connections: () => this.connectionCounts(),
+      peers: () => this.shared.upstreams.counted(),
+    });
+  }
+
   /** What is held right now. Exchanges and draining pools go back to zero when no request is under way. */
   counts(): { exchanges: number; connections: number; openPools: number; drainingPools: number } {
     const pools = this.shared.upstreams.poolCount();
@@ -112,6 +137,19 @@ export class EmbeddedProxy implements DrivenProxy {
   close(graceMs: number): Promise<void> {
     this.closing ??= this.drain(graceMs);
     return this.closing;
+  }
+
+  private connectionCounts(): ConnectionCounts {
+    const sum = { accepted: 0, handled: 0, active: 0, reading: 0, writing: this.shared.exchanges.size };
+    for (const listener of [this.plain, this.tls]) {
+      if (listener === undefined) continue;
+      const { accepted, handled, reading } = listener.connectionCounts();
+      sum.accepted += accepted;
+      sum.handled += handled;
+      sum.reading += reading;
+      sum.active += listener.connections;
+    }
+    return sum;
   }
 
   private async drain(graceMs: number): Promise<void> {

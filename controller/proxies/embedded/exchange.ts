@@ -16,6 +16,9 @@ import { RequestView, rawHeader } from "./request-view.js";
 import { addResponseHeaders } from "./response-headers.js";
 import { joinTunnel } from "./tunnel.js";
 
+/** Status of a request whose client left before an answer, as in NGINX. */
+const NO_ANSWER = 499;
+
 type ProxyDecision = Extract<Decision, { action: "proxy" }>;
 
 /** One request of a client and its answer, from the parsed head to the access log. */
@@ -68,6 +71,8 @@ export class Exchange {
    * answer to this request alone.
    */
   start(refusal?: number): void {
+    const { traffic } = this.shared;
+    if (traffic !== undefined) traffic.requests++;
     this.shared.exchanges.add(this);
     this.shared.connections.begin(this);
     this.response.on("close", () => this.finish());
@@ -272,12 +277,29 @@ export class Exchange {
     this.proxying?.release();
     if (this.lingerTimer !== undefined && !this.awaitsBody) clearTimeout(this.lingerTimer);
     else if (this.lingerTimer !== undefined) this.request.once("close", () => clearTimeout(this.lingerTimer));
+    const now = performance.now();
+    this.count(now);
     this.shared.exchanges.delete(this);
     this.shared.connections.end(this);
-    this.log(!whole);
+    this.log(!whole, now);
   }
 
-  private log(aborted: boolean): void {
+  private count(now: number): void {
+    const { traffic, connections } = this.shared;
+    if (traffic === undefined) return;
+    const { received, sent } = connections.takeTraffic(this.socket);
+    const request = { status: this.status ?? NO_ANSWER, received, sent, duration: now - this.started, now };
+    traffic.record(this.origin?.host, request);
+    const last = this.attempts.length - 1;
+    for (let i = 0; i <= last; i++) {
+      const { counts, startedAt, response, status } = this.attempts[i];
+      counts?.response(response ?? now - startedAt, now);
+      if (i === last) counts?.record(request);
+      else counts?.code(status ?? 0);
+    }
+  }
+
+  private log(aborted: boolean, now: number): void {
     const sink = this.shared.settings.accessLog;
     if (sink === undefined) return;
     const { view } = this;
@@ -291,9 +313,9 @@ export class Exchange {
         host: view.host,
         target: view.target,
         protocol: view.protocol,
-        status: this.status,
+        status: this.status ?? NO_ANSWER,
         bytes: this.bytes,
-        durationMs: Math.round((performance.now() - this.started) * 1000) / 1000,
+        durationMs: Math.round((now - this.started) * 1000) / 1000,
         origin: this.origin,
         upstream: this.upstream,
         attempts: this.attempts,

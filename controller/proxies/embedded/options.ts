@@ -55,6 +55,8 @@ export interface EmbeddedProxyOptions {
   limits?: Partial<ClientLimits>;
   /** Undefined: no access log. */
   accessLog?: LineSink;
+  /** Counts requests for `EmbeddedProxy.metrics`; true by default. */
+  metrics?: boolean;
   /** Milliseconds since the epoch. */
   now?: () => number;
   /** A number from [0, 2^32), for splits. */
@@ -99,6 +101,7 @@ export function settingsOf(options: EmbeddedProxyOptions): Settings {
     serverName: options.serverName ?? "njet-kic",
     limits: { ...DEFAULT_LIMITS, ...options.limits },
     accessLog: options.accessLog,
+    metrics: options.metrics ?? true,
     now: options.now ?? Date.now,
     random: options.random ?? (() => Math.floor(Math.random() * 0x1_0000_0000)),
     requestId: options.requestId ?? (() => randomUUID().replaceAll("-", "")),

@@ -4,6 +4,7 @@ import { errorCode } from "../../observability/logger.js";
 import type { Plan, PlanStep } from "../../reconcile/plan.js";
 import type { ApplyFailure } from "../proxy.js";
 import type { CertificateStore } from "./certificates.js";
+import type { Traffic } from "./traffic.js";
 import type { UpstreamRegistry } from "./upstream-registry.js";
 
 /** Steps after which requests get their turn, so that a large plan does not hold up traffic. */
@@ -13,6 +14,8 @@ export interface PlanTargets {
   table: RoutingTable;
   upstreams: UpstreamRegistry;
   certificates: CertificateStore;
+  /** Learns which hosts there are. */
+  traffic: Traffic | undefined;
   /** Called once for a plan that changed what handshakes get. */
   onCertificatesChanged(): void;
 }
@@ -43,7 +46,7 @@ export class PlanSteps {
 
   /** True if the step changed what handshakes get. */
   private take(step: PlanStep): boolean {
-    const { table, upstreams, certificates } = this.targets;
+    const { table, upstreams, certificates, traffic } = this.targets;
     switch (step.step) {
       case "set-certificate":
         return certificates.set(step.certificate);
@@ -63,10 +66,12 @@ export class PlanSteps {
       case "set-host":
         table.setHost(step.rules);
         this.hosts.set(patternText(step.rules.pattern), step.rules.pattern);
+        traffic?.addHost(patternText(step.rules.pattern));
         return false;
       case "remove-host":
         table.removeHost(step.pattern);
         this.hosts.delete(patternText(step.pattern));
+        traffic?.removeHost(patternText(step.pattern));
         return false;
     }
   }

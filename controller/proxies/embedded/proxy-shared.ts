@@ -2,6 +2,7 @@ import type { TrustedNetworks } from "./client-address.js";
 import type { ClientConnections } from "./client-connections.js";
 import type { Exchange } from "./exchange.js";
 import type { Settings } from "./options.js";
+import type { Traffic } from "./traffic.js";
 import type { UpstreamRegistry } from "./upstream-registry.js";
 
 /** What all exchanges of a proxy share. */
@@ -12,5 +13,7 @@ export interface ProxyShared {
   /** Every exchange that is not over; empty when the proxy is idle. */
   readonly exchanges: Set<Exchange>;
   readonly connections: ClientConnections;
+  /** Undefined where requests are not counted. */
+  readonly traffic: Traffic | undefined;
   draining: boolean;
 }

@@ -8,8 +8,9 @@ import { RequestBody } from "./request-body.js";
 import { upstreamHeaders } from "./request-headers.js";
 import { rawHeader } from "./request-view.js";
 import { clientHeaders, clientTrailers } from "./response-headers.js";
+import { PeerCounts } from "./traffic.js";
 import { SendTimeoutError, upstreamFailure } from "./upstream-failure.js";
-import { DEFAULT_TIMEOUT, INNER_SERVER_NAME, type RegisteredUpstream } from "./upstream-registry.js";
+import { DEFAULT_TIMEOUT, INNER_SERVER_NAME, peerName, type RegisteredUpstream } from "./upstream-registry.js";
 
 type ProxyDecision = Extract<Decision, { action: "proxy" }>;
 type Peer = ProxyDecision["peer"];
@@ -219,8 +220,13 @@ export class Proxying implements Dispatcher.DispatchHandler {
     this.nextPeer = undefined;
     this.finished = false;
     // Asked anew for each try: the peers may have changed since the decision.
-    const upstream = exchange.shared.upstreams.get(this.decision.upstreamKey);
-    const pool = upstream && exchange.shared.upstreams.pool(upstream, peer.address, peer.port);
+    const { upstreams, traffic } = exchange.shared;
+    const registered = upstreams.get(this.decision.upstreamKey)?.peers.get(this.attempt.peer);
+    if (registered !== undefined && traffic !== undefined) {
+      registered.counts ??= new PeerCounts();
+      this.attempt.counts = registered.counts;
+    }
+    const pool = registered && upstreams.pool(registered);
     if (pool === undefined) {
       this.onResponseError(undefined, new Error("the peer left its upstream"));
       return;
@@ -266,8 +272,7 @@ export class Proxying implements Dispatcher.DispatchHandler {
 }
 
 function newAttempt(peer: Peer): AttemptRecord {
-  const address = peer.address.includes(":") ? `[${peer.address}]` : peer.address;
-  return { peer: `${address}:${peer.port}`, startedAt: performance.now() };
+  return { peer: peerName(peer.address, peer.port), startedAt: performance.now() };
 }
 
 function flushHead(exchange: Exchange): void {
