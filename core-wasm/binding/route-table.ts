@@ -1,4 +1,5 @@
 import type { RoutingTable } from "./api.js";
+import { compileKey } from "./compile/key.js";
 import {
   ACTION,
   Context,
@@ -28,12 +29,12 @@ import type {
   FilledHeaderChange,
   RequestInput,
 } from "./decision.js";
-import { ALWAYS, HEADER_CHANGES, patternParts, writeShardSource, writeTemplate } from "./encode-source.js";
+import { ALWAYS, HEADER_CHANGES, patternParts, writeShardSource } from "./encode-source.js";
 import { readTrace } from "./explain.js";
 import { ImageCache } from "./image-cache.js";
 import { compilePeerSet, encodePeerSet, peerSetSizes, readPeer } from "./peer-set.js";
 import { readShardNames, type ShardNames } from "./shard-names.js";
-import type { HostPattern, HostRules, PeerSetSource } from "./source.js";
+import type { HostPattern, HostRules, PeerSetSource, Template } from "./source.js";
 
 const PROXY = 1;
 const REDIRECT = 2;
@@ -41,6 +42,7 @@ const ORIGIN_ROUTE = 1;
 const ORIGIN_GUARD = 2;
 const NO_HEADERS: FilledHeaderChange[] = [];
 const NO_PEER_LEFT = 0;
+const NO_TEMPLATE: Template = [];
 
 /** What is known of a peer set by the address of its image. */
 interface PeerSetFacts {
@@ -135,7 +137,8 @@ export class RouteTable implements RoutingTable {
   /** The image of a peer set. Canonical, as that of a shard. Throws CoreError. */
   compilePeers(set: PeerSetSource): Uint8Array {
     const { exports } = this.#core;
-    const source = encodePeerSet(set, this.#compileKey(set));
+    const hashed = "key" in set.method ? set.method.key : NO_TEMPLATE;
+    const source = encodePeerSet(set, compileKey(`key of ${set.key}`, hashed, set.sessionCookie));
     try {
       return this.#core.withBytes(source, (at, length) => {
         const image = compilePeerSet(exports, at, length, 0);
@@ -149,17 +152,6 @@ export class RouteTable implements RoutingTable {
     } finally {
       this.#context.renew();
     }
-  }
-
-  #compileKey(set: PeerSetSource): Uint8Array {
-    if (!("key" in set.method)) return new Uint8Array(0);
-    const { writer, exports } = this.#core;
-    writer.reset();
-    writeTemplate(writer, set.method.key);
-    const [image, length] = this.#core.compile(`hash key of ${set.key}`, exports.key_compile);
-    const bytes = this.#core.bytes().slice(image, image + length);
-    exports.free(image);
-    return bytes;
   }
 
   removePeers(key: string): void {
