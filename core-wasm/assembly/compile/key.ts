@@ -5,6 +5,8 @@ import {
   K_HEADER_COUNT,
   K_NEED,
   K_SIZE,
+  K_STICKY,
+  K_STICKY_LENGTH,
   K_TEMPLATE,
   K_TEMPLATE_LENGTH,
   KEY_HEADER,
@@ -29,7 +31,9 @@ import {
 import { compileTemplate, putTextList } from "./template";
 import { cookieSlot, newTextTable, textCount } from "./text-table";
 
-/** Compiles the template that the builder `b` stands on; returns the length of its output, or a negative status. */
+/**
+ * Compiles the template that the builder `b` stands on, and the sticky one that may follow it; returns the length of its output, or a negative status.
+ */
 export function compileKey(b: usize): i32 {
   let headers = newTextTable(MAX_KEY_SLOTS - FACTS);
   if (!headers) fail(b, E_MEMORY);
@@ -40,6 +44,7 @@ export function compileKey(b: usize): i32 {
   mute(b, true);
   clearNeed(b);
   compileTemplate(b);
+  if (!atEnd(b)) compileTemplate(b);
   if (!atEnd(b)) fail(b, E_SOURCE);
   mute(b, false);
   reserve(b, KEY_HEADER);
@@ -51,6 +56,10 @@ export function compileKey(b: usize): i32 {
   let template = here(b);
   patch(b, K_TEMPLATE, template);
   patch(b, K_TEMPLATE_LENGTH, compileTemplate(b));
+  if (!atEnd(b)) {
+    patch(b, K_STICKY, here(b));
+    patch(b, K_STICKY_LENGTH, compileTemplate(b));
+  }
   mark(b, K_SIZE);
   return status(b) ? status(b) : <i32>here(b);
 }

@@ -192,9 +192,10 @@ export const NAME_RESOURCE_SIZE: u32 = 8;
 export const NAME_ROUTE_SIZE: u32 = 12;
 
 /**
- * Hash key of a peer set, 24 bytes: 0 u32 size | 4 u32 header count | 8 u32 value slot of the cookie header (0: none)
- * | 12 u32 need list (0: none) | 16 u32 template | 20 u32 template length; then headers (u32 length, text padded to 4),
- * need list, template. Offsets are from the start of the key.
+ * Hash key of a peer set, 32 bytes: 0 u32 size | 4 u32 header count | 8 u32 value slot of the cookie header (0: none)
+ * | 12 u32 need list (0: none) | 16 u32 template | 20 u32 template length | 24 u32 sticky template (0: none) | 28 u32 its
+ * length; then headers (u32 length, text padded to 4), need list, template, sticky template. Offsets are from the start
+ * of the key. The sticky template gives the value of the session cookie; lists and slots are for both.
  */
 export const K_SIZE: usize = 0;
 export const K_HEADER_COUNT: usize = 4;
@@ -202,7 +203,9 @@ export const K_COOKIE: usize = 8;
 export const K_NEED: usize = 12;
 export const K_TEMPLATE: usize = 16;
 export const K_TEMPLATE_LENGTH: usize = 20;
-export const KEY_HEADER: u32 = 24;
+export const K_STICKY: usize = 24;
+export const K_STICKY_LENGTH: usize = 28;
+export const KEY_HEADER: u32 = 32;
 
 /** Variables, in the order of `VARIABLE_NAMES` of the binding. */
 export const VAR_ARGS: u32 = 0;

@@ -13,6 +13,8 @@ import {
   K_HEADER_COUNT,
   K_NEED,
   K_SIZE,
+  K_STICKY,
+  K_STICKY_LENGTH,
   K_TEMPLATE,
   K_TEMPLATE_LENGTH,
   KEY_HEADER,
@@ -193,6 +195,9 @@ export function validateKey(blob: usize, length: u32): i32 {
   checkTextList(v, KEY_HEADER, headers);
   checkNeed(v, load<u32>(blob, K_NEED));
   checkTemplate(v, load<u32>(blob, K_TEMPLATE), load<u32>(blob, K_TEMPLATE_LENGTH));
+  let sticky = load<u32>(blob, K_STICKY_LENGTH);
+  if (sticky) checkTemplate(v, load<u32>(blob, K_STICKY), sticky);
+  else if (load<u32>(blob, K_STICKY)) bad(v);
   if (cursorOf(v) != length) bad(v);
   let status = load<i32>(v, V_STATUS);
   free(v);
