@@ -25,6 +25,19 @@ export interface CoreExports extends PeerSetExports, RegexExports {
   route(context: number, hostLength: number, targetLength: number, flags: number, random: number): number;
   resume(context: number): number;
   release_decision(context: number): number;
+  peer_pick(
+    context: number,
+    key: number,
+    length: number,
+    hashed: number,
+    hash: number,
+    tried: number,
+    count: number,
+    random: number,
+  ): number;
+  peer_done(context: number, token: number, failed: number): number;
+  peer_state(table: number, token: number, state: number, now: number): number;
+  peer_status(context: number, token: number): number;
   render_setting(context: number, index: number): number;
 }
 
