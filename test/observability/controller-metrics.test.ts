@@ -13,11 +13,12 @@ import { parseMetrics, seriesValue } from "../support/metrics-page.js";
 /** A controller whose proxy answers as `apply` says, and what its metrics are now. */
 function controllerWith(apply: (plan: Plan) => ApplyFailure[] = () => []) {
   const metrics = new ControllerMetrics();
-  const proxy = {
+  const proxy: DrivenProxy = {
     apply: async (plan: Plan) => ({ generation: plan.generation, failures: apply(plan) }),
     state: () => ({ generation: "", serving: true }),
+    setPeerStates: () => undefined,
     close: async () => undefined,
-  } as DrivenProxy;
+  };
   const controller = new Controller({ checker: patternChecker(), proxy, logger: silentLogger, metrics });
   const page = new MetricsPage([metrics], 100);
   return { controller, families: async () => parseMetrics((await page.render()).toString()) };

@@ -1,13 +1,17 @@
 import { randomBytes } from "node:crypto";
 import type { AddressInfo } from "node:net";
+import type { Upstream } from "../../model/types.js";
 import type { MetricsSource } from "../../observability/metrics-text.js";
 import type { Plan } from "../../reconcile/plan.js";
-import type { ApplyFailure, Proxy as DrivenProxy } from "../proxy.js";
+import type { ApplyFailure, Proxy as DrivenProxy, PeerStateChange } from "../proxy.js";
+import { Balancing } from "./balancing.js";
 import { CertificateStore } from "./certificates.js";
 import { TrustedNetworks } from "./client-address.js";
 import { ClientConnections } from "./client-connections.js";
 import { Listener } from "./listener.js";
 import { type EmbeddedProxyOptions, type Settings, settingsOf } from "./options.js";
+import { PeerQueues } from "./peer-queues.js";
+import { PeerStates } from "./peer-states.js";
 import { PlanSteps } from "./plan-steps.js";
 import type { ProxyShared } from "./proxy-shared.js";
 import { selfSigned } from "./self-signed.js";
@@ -28,6 +32,7 @@ const TICKET_KEY_SIZE = 48;
  */
 export class EmbeddedProxy implements DrivenProxy {
   private readonly certificates = new CertificateStore();
+  private readonly peerStates = new PeerStates();
   private readonly steps: PlanSteps;
   private readonly shared: ProxyShared;
   private readonly plain: Listener | undefined;
@@ -41,8 +46,11 @@ export class EmbeddedProxy implements DrivenProxy {
   /** Throws a RangeError for a bad entry of `trustedProxies`, and what TLS throws for a bad default certificate. */
   constructor(options: EmbeddedProxyOptions) {
     const settings = settingsOf(options);
+    const queues = new PeerQueues();
     this.shared = {
       settings,
+      balancing: new Balancing({ ...settings, queues }),
+      queues,
       upstreams: new UpstreamRegistry(),
       trusted: new TrustedNetworks(settings.trustedProxies),
       exchanges: new Set(),
@@ -56,6 +64,7 @@ export class EmbeddedProxy implements DrivenProxy {
       upstreams: this.shared.upstreams,
       certificates: this.certificates,
       traffic: this.shared.traffic,
+      onUpstreamChanged: (key, upstream) => this.upstreamChanged(key, upstream),
       onCertificatesChanged: () => this.tls?.forgetSessions(randomBytes(TICKET_KEY_SIZE)),
     });
     if (settings.http !== undefined) this.plain = Listener.plain(this.shared);
@@ -95,6 +104,20 @@ export class EmbeddedProxy implements DrivenProxy {
     });
     this.applying = result.catch(() => undefined);
     return result;
+  }
+
+  setPeerStates(states: readonly PeerStateChange[]): void {
+    const changed = new Set<string>();
+    for (const state of states) {
+      const { upstream, address, port } = state;
+      const isNew = this.peerStates.set(state);
+      this.applyState(state);
+      changed.add(upstream);
+      // What is idle would only be in the way of a peer that ends, and be stale when one comes back.
+      const leaves = state.state === "down" || state.state === "draining";
+      if (isNew && leaves) this.shared.upstreams.closeIdle(upstream, address, port);
+    }
+    for (const upstream of changed) this.shared.queues.placeFree(upstream);
   }
 
   state(): { generation: string; serving: boolean } {
@@ -137,6 +160,19 @@ export class EmbeddedProxy implements DrivenProxy {
   close(graceMs: number): Promise<void> {
     this.closing ??= this.drain(graceMs);
     return this.closing;
+  }
+
+  private upstreamChanged(key: string, upstream: Upstream | undefined): void {
+    if (upstream === undefined) this.peerStates.forget(key);
+    // Peers that stay keep their state in the table; one that is new there may be known to the checks already.
+    else for (const state of this.peerStates.of(key)) this.applyState(state);
+    this.shared.queues.set(key, upstream?.queue);
+    this.shared.queues.placeFree(key);
+  }
+
+  private applyState({ upstream, address, port, state }: PeerStateChange): void {
+    const { table, clock } = this.shared.settings;
+    table.setPeerState(upstream, { address, port }, state, clock());
   }
 
   private connectionCounts(): ConnectionCounts {

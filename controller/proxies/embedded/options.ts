@@ -59,6 +59,8 @@ export interface EmbeddedProxyOptions {
   metrics?: boolean;
   /** Milliseconds since the epoch. */
   now?: () => number;
+  /** Milliseconds of any origin, never going back; for fail timeouts and slow starts of peers. */
+  clock?: () => number;
   /** A number from [0, 2^32), for splits. */
   random?: () => number;
   /** A new request id, at most 128 printable characters. */
@@ -103,6 +105,7 @@ export function settingsOf(options: EmbeddedProxyOptions): Settings {
     accessLog: options.accessLog,
     metrics: options.metrics ?? true,
     now: options.now ?? Date.now,
+    clock: options.clock ?? (() => Math.floor(performance.now())),
     random: options.random ?? (() => Math.floor(Math.random() * 0x1_0000_0000)),
     requestId: options.requestId ?? (() => randomUUID().replaceAll("-", "")),
   };

@@ -1,5 +1,6 @@
 import type { RoutingTable } from "../../../core-wasm/binding/api.js";
 import { type HostPattern, patternText } from "../../../core-wasm/binding/source.js";
+import type { Upstream } from "../../model/types.js";
 import { errorCode } from "../../observability/logger.js";
 import type { Plan, PlanStep } from "../../reconcile/plan.js";
 import type { ApplyFailure } from "../proxy.js";
@@ -16,6 +17,8 @@ export interface PlanTargets {
   certificates: CertificateStore;
   /** Learns which hosts there are. */
   traffic: Traffic | undefined;
+  /** The peers of an upstream are others now; undefined if it is gone. In one turn with the change itself. */
+  onUpstreamChanged(key: string, upstream: Upstream | undefined): void;
   /** Called once for a plan that changed what handshakes get. */
   onCertificatesChanged(): void;
 }
@@ -58,10 +61,12 @@ export class PlanSteps {
         // Both in one turn: no request sees one without the other.
         table.setPeers(step.upstream.peers);
         upstreams.set(step.upstream);
+        this.targets.onUpstreamChanged(step.upstream.peers.key, step.upstream);
         return false;
       case "remove-upstream":
         table.removePeers(step.key);
         upstreams.remove(step.key);
+        this.targets.onUpstreamChanged(step.key, undefined);
         return false;
       case "set-host":
         table.setHost(step.rules);

@@ -1,5 +1,5 @@
 import { buildConnector, Pool } from "undici";
-import type { Upstream, UpstreamTransport } from "../../model/types.js";
+import type { SessionCookie, Upstream, UpstreamTransport } from "../../model/types.js";
 import type { PeerCounts } from "./traffic.js";
 
 /**
@@ -36,6 +36,7 @@ export interface RegisteredUpstream {
   key: string;
   display: string;
   transport: UpstreamTransport;
+  sessionCookie: SessionCookie | undefined;
   /** By name. */
   peers: ReadonlyMap<string, RegisteredPeer>;
 }
@@ -59,7 +60,8 @@ export class UpstreamRegistry {
       peers.set(name, { name, origin, counts: before?.peers.get(name)?.counts });
     }
     const { key, display } = upstream.peers;
-    this.upstreams.set(key, { key, display, transport: upstream.transport, peers });
+    const { transport, sessionCookie } = upstream;
+    this.upstreams.set(key, { key, display, transport, sessionCookie, peers });
     // After the new ones are held: a peer that stays keeps its connections.
     if (before !== undefined) this.releaseAll(before);
   }
@@ -96,6 +98,12 @@ export class UpstreamRegistry {
     return origin.pool;
   }
 
+  /** Closes idle connections to a peer; requests under way on it end first. The next request to it opens a new one. */
+  closeIdle(key: string, address: string, port: number): void {
+    const peer = this.upstreams.get(key)?.peers.get(peerName(address, port));
+    if (peer !== undefined) this.closePool(peer.origin);
+  }
+
   /** Pools that hold or may hold connections: open ones and those that still drain. */
   poolCount(): { open: number; draining: number } {
     let open = 0;
@@ -128,15 +136,19 @@ export class UpstreamRegistry {
     for (const { origin } of upstream.peers.values()) {
       if (--origin.users > 0) continue;
       this.origins.delete(originName(origin.url, origin.transport));
-      const pool = origin.pool;
-      if (pool === undefined) continue;
-      origin.pool = undefined;
-      this.closing.add(pool);
-      pool
-        .close()
-        .catch(() => undefined)
-        .finally(() => this.closing.delete(pool));
+      this.closePool(origin);
     }
+  }
+
+  private closePool(origin: Origin): void {
+    const { pool } = origin;
+    if (pool === undefined) return;
+    origin.pool = undefined;
+    this.closing.add(pool);
+    pool
+      .close()
+      .catch(() => undefined)
+      .finally(() => this.closing.delete(pool));
   }
 }
 
