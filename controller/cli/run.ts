@@ -57,10 +57,9 @@ export async function launch(core: Core, options: RunOptions): Promise<Running> 
   });
   const metrics = new ControllerMetrics();
   let watching = false;
-  const trafficMetrics = proxy.metrics(options.metricsPrefix, PACKAGE_VERSION);
   const endpoint = await openMetrics(
     options,
-    trafficMetrics === undefined ? [metrics] : [trafficMetrics, metrics],
+    [...proxy.metrics(options.metricsPrefix, PACKAGE_VERSION), metrics],
     () => watching && proxy.state().serving,
     logger,
   );

@@ -17,9 +17,7 @@ const LIMIT = 10_000;
 
 /** The metrics of a proxy, scraped from a real port. */
 async function metricsOf({ proxy }: Started, prefix = "njet", limit = LIMIT) {
-  const source = proxy.metrics(prefix, "1.2.3");
-  if (source === undefined) throw new Error("nothing is counted");
-  const page = new MetricsPage([source], limit);
+  const page = new MetricsPage(proxy.metrics(prefix, "1.2.3"), limit);
   const server = closing(new MetricsServer({ page, logger: silentLogger, ready: () => true }));
   const { port } = await server.listen("127.0.0.1", 0);
   return () => scrape(port);
@@ -66,6 +64,11 @@ describe("metrics of traffic", () => {
       "njet_vts_upstream_response_seconds_total counter upstream,backend",
       "njet_vts_upstream_response_duration_seconds histogram upstream,backend,le",
       "njet_vts_upstream_response_seconds gauge upstream,backend",
+      "njet_kic_upstream_peers gauge upstream,state",
+      "njet_kic_upstream_peers_out gauge upstream",
+      "njet_kic_queue_length gauge ",
+      "njet_kic_queue_timeouts_total counter ",
+      "njet_kic_queue_overflows_total counter ",
       "njet_kic_metrics_series_dropped gauge ",
     ]);
     expect(labelValues(families, "njet_vts_info", "version")).toEqual(["1.2.3"]);
@@ -218,6 +221,48 @@ describe("metrics of traffic", () => {
     expect(seriesValue(families, "njet_vts_upstream_requests_total", labels)).toBe(2);
   });
 
+  it("show the peers of an upstream by state, and those that are out by failures", async () => {
+    const good = closing(await httpPeer((_, response) => response.end("x")));
+    const [dead, down] = [await closedPort(), await closedPort()];
+    const limits = { maxFails: 1, failTimeout: 10_000 };
+    const started = await startProxy([
+      upstreamStep("web", [good.port, dead, down], {}, { limits }),
+      proxyHost(HOST, "web"),
+    ]);
+    const change = { upstream: keyOf("web"), address: "127.0.0.1" };
+    started.proxy.setPeerStates([
+      { ...change, port: good.port, state: "up" },
+      { ...change, port: down, state: "down" },
+    ]);
+    for (let i = 0; i < 4; i++) await ask(started.http);
+    const families = await (await metricsOf(started))();
+    const peers = (state: string) =>
+      seriesValue(families, "njet_kic_upstream_peers", { upstream: keyOf("web"), state });
+    expect(["unchecked", "up", "down", "draining"].map(peers)).toEqual([1, 1, 1, 0]);
+    expect(seriesValue(families, "njet_kic_upstream_peers_out", { upstream: keyOf("web") })).toBe(1);
+  });
+
+  it("show the queue before an upstream, who waited in vain, and who found no place in it", async () => {
+    const peer = closing(await httpPeer(() => undefined));
+    const balancing = { limits: { maxConns: 1 }, queue: { size: 1, timeout: 100 } };
+    const started = await startProxy([upstreamStep("web", [peer.port], {}, balancing), proxyHost(HOST, "web")]);
+    const { http, proxy } = started;
+    const first = await RawClient.plain(http);
+    first.write(`GET / HTTP/1.1\r\nHost: ${HOST}\r\n\r\n`);
+    await eventually(() => proxy.counts().exchanges === 1);
+    const metrics = await metricsOf(started);
+    const second = ask(http);
+    await eventually(() => proxy.counts().waiting === 1);
+    expect((await ask(http)).status).toBe(502);
+    const queue = async (name: string) =>
+      seriesValue(await metrics(), `njet_kic_queue_${name}`, { upstream: keyOf("web") });
+    expect(await queue("overflows_total")).toBe(1);
+    expect((await second).status).toBe(502);
+    expect(await queue("timeouts_total")).toBe(1);
+    expect(await queue("length")).toBe(0);
+    first.destroy();
+  });
+
   it("show connections as they are: idle, in a head, with a request", async () => {
     const peer = closing(await httpPeer((request, response) => (request.url === "/" ? response.end("x") : undefined)));
     const started = await startProxy([upstreamStep("web", [peer.port]), proxyHost(HOST, "web")]);
@@ -253,6 +298,6 @@ describe("metrics of traffic", () => {
 
   it("are not counted where that is switched off", async () => {
     const { proxy } = await startProxy([], { metrics: false });
-    expect(proxy.metrics("njet", "1.2.3")).toBeUndefined();
+    expect(proxy.metrics("njet", "1.2.3")).toEqual([]);
   });
 });

@@ -5,6 +5,7 @@ import type { MetricsSource } from "../../observability/metrics-text.js";
 import type { Plan } from "../../reconcile/plan.js";
 import type { ApplyFailure, Proxy as DrivenProxy, PeerStateChange } from "../proxy.js";
 import { Balancing } from "./balancing.js";
+import { BalancingMetrics } from "./balancing-metrics.js";
 import { CertificateStore } from "./certificates.js";
 import { TrustedNetworks } from "./client-address.js";
 import { ClientConnections } from "./client-connections.js";
@@ -125,28 +126,30 @@ export class EmbeddedProxy implements DrivenProxy {
   }
 
   /**
-   * What was counted, as families `<prefix>_vts_*`; undefined where `metrics` is false.
+   * What was counted, as families `<prefix>_vts_*`, and the state of peers and queues. None where `metrics` is false.
    * @param version of the program, for `<prefix>_vts_info`.
    */
-  metrics(prefix: string, version: string): MetricsSource | undefined {
-    const { traffic } = this.shared;
-    if (traffic === undefined) return undefined;
-    return new VtsMetrics({
+  metrics(prefix: string, version: string): MetricsSource[] {
+    const { traffic, settings, upstreams, queues } = this.shared;
+    if (traffic === undefined) return [];
+    const vts = new VtsMetrics({
       prefix,
       version,
       started: this.started,
       now: () => performance.now(),
       traffic,
       connections: () => this.connectionCounts(),
-      peers: () => this.shared.upstreams.counted(),
+      peers: () => upstreams.counted(),
     });
+    return [vts, new BalancingMetrics(settings.table, upstreams, queues)];
   }
 
-  /** What is held right now. Exchanges and draining pools go back to zero when no request is under way. */
-  counts(): { exchanges: number; connections: number; openPools: number; drainingPools: number } {
+  /** What is held right now; `waiting` exchanges are in a queue. Exchanges and draining pools go back to zero when no request is under way. */
+  counts(): { exchanges: number; waiting: number; connections: number; openPools: number; drainingPools: number } {
     const pools = this.shared.upstreams.poolCount();
     return {
       exchanges: this.shared.exchanges.size,
+      waiting: this.shared.queues.length,
       connections: (this.plain?.connections ?? 0) + (this.tls?.connections ?? 0),
       openPools: pools.open,
       drainingPools: pools.draining,

@@ -81,6 +81,11 @@ export class PeerQueues {
     if (queue !== undefined) this.run(queue);
   }
 
+  /** Requests that wait now. */
+  get length(): number {
+    return this.waitingNow;
+  }
+
   status(): QueueStatus[] {
     return [...this.queues].map(([upstream, { waiting, timeouts, overflows }]) => {
       return { upstream, length: waiting.size, timeouts, overflows };
