@@ -6,7 +6,7 @@ import type { Decision, DecisionOrigin } from "../../../core-wasm/binding/decisi
 import { errorCode } from "../../observability/logger.js";
 import type { AttemptRecord } from "./access-record.js";
 import { plainAddress } from "./client-address.js";
-import { reportExchange } from "./exchange-report.js";
+import { type ExchangeOutcome, reportExchange } from "./exchange-report.js";
 import { refuseHead } from "./head-checks.js";
 import { headerValue } from "./header-names.js";
 import { ERROR_PAGE_TYPE, errorPage } from "./own-answers.js";
@@ -22,7 +22,7 @@ import { joinTunnel } from "./tunnel.js";
 type ProxyDecision = Extract<Decision, { action: "proxy" }>;
 
 /** One request of a client and its answer, from the parsed head to the access log. */
-export class Exchange implements Waiting {
+export class Exchange implements Waiting, ExchangeOutcome {
   readonly requestId: string;
   /** Address of the client; behind a trusted proxy not that of the connection. */
   readonly client: string;
@@ -31,12 +31,12 @@ export class Exchange implements Waiting {
   readonly socket: Socket;
   readonly attempts: AttemptRecord[] = [];
   bytes = 0;
-  private readonly view: RequestView;
-  private readonly time: number;
-  private readonly started = performance.now();
-  private status: number | undefined;
-  private origin: DecisionOrigin | undefined;
-  private upstream: string | undefined;
+  readonly view: RequestView;
+  readonly time: number;
+  readonly started = performance.now();
+  status: number | undefined;
+  origin: DecisionOrigin | undefined;
+  upstream: string | undefined;
   private proxying: Proxying | undefined;
   private tries: PeerTries | undefined;
   /** Upstream in whose queue the request waits. */
@@ -327,28 +327,9 @@ export class Exchange implements Waiting {
     this.tries?.done(false);
     if (this.lingerTimer !== undefined && !this.awaitsBody) clearTimeout(this.lingerTimer);
     else if (this.lingerTimer !== undefined) this.request.once("close", () => clearTimeout(this.lingerTimer));
-    this.report(!whole);
+    reportExchange(this.shared, this, !whole);
     this.shared.exchanges.delete(this);
     this.shared.connections.end(this);
-  }
-
-  private report(aborted: boolean): void {
-    const { requestId, client, scheme, socket, view, time, started, status, bytes, origin, upstream, attempts } = this;
-    const outcome = {
-      requestId,
-      client,
-      scheme,
-      socket,
-      view,
-      time,
-      started,
-      status,
-      bytes,
-      origin,
-      upstream,
-      attempts,
-    };
-    reportExchange(this.shared, outcome, aborted);
   }
 }
 
