@@ -1,4 +1,5 @@
 import { X509Certificate } from "node:crypto";
+import { HealthCounters } from "./health-counters.js";
 import { Buckets, Histogram } from "./histogram.js";
 import { labelText, type MetricsSource, type MetricsText } from "./metrics-text.js";
 
@@ -20,6 +21,8 @@ export interface WatchedCertificate {
 
 /** Counts what the controller does. Label values come from objects that were checked, and their number is bounded. */
 export class ControllerMetrics implements MetricsSource {
+  /** What active health checks tell. */
+  readonly health = new HealthCounters();
   private readonly applyDuration = new Histogram(APPLY_BUCKETS);
   private readonly steps = new Map<string, number>();
   private applyErrors = 0;
@@ -29,11 +32,18 @@ export class ControllerMetrics implements MetricsSource {
   private readonly certificates = new Map<string, WatchedCertificate & { expiry?: number }>();
 
   /** A plan was carried out, in `seconds`; `refused` of its steps were not. */
-  applied(plan: { generation: string; steps: readonly { step: string }[] }, seconds: number, refused: number): void {
+  applied(
+    plan: { generation: string; steps: readonly { step: string; key?: string }[] },
+    seconds: number,
+    refused: number,
+  ): void {
     this.applyDuration.observe(seconds);
     this.generation = plan.generation;
     this.refusedSteps += refused;
-    for (const { step } of plan.steps) this.steps.set(step, (this.steps.get(step) ?? 0) + 1);
+    for (const { step, key } of plan.steps) {
+      this.steps.set(step, (this.steps.get(step) ?? 0) + 1);
+      if (step === "remove-upstream" && key !== undefined) this.health.forget(key);
+    }
   }
 
   /** A plan could not be carried out. */
@@ -70,6 +80,7 @@ export class ControllerMetrics implements MetricsSource {
     this.writeObjects(page);
     yield;
     yield* this.writeCertificates(page);
+    yield* this.health.write(page);
   }
 
   private writeObjects(page: MetricsText): void {

@@ -111,6 +111,21 @@ describe("the metrics of the controller", () => {
     expect((await families()).get(EXPIRY)?.samples).toEqual([]);
   });
 
+  it("count what active checks find out, and forget an upstream that is gone", async () => {
+    const metrics = new ControllerMetrics();
+    metrics.health.peerTransition("Ingress/default/shop/web", "unchecked", "up");
+    metrics.health.peerTransition("Ingress/default/shop/web", "up", "down");
+    metrics.health.peerTransition("Ingress/default/shop/web", "up", "down");
+    metrics.health.checkedPeers({ unchecked: 0, up: 2, down: 1 });
+    const families = async () => parseMetrics((await new MetricsPage([metrics], 100).render()).toString());
+    const down = { upstream: "Ingress/default/shop/web", from: "up", to: "down" };
+    expect(seriesValue(await families(), "njet_kic_health_transitions_total", down)).toBe(2);
+    expect(seriesValue(await families(), "njet_kic_health_checked_peers", { state: "up" })).toBe(2);
+    const steps = [{ step: "remove-upstream", key: "Ingress/default/shop/web" }];
+    metrics.applied({ generation: "2-0", steps }, 0.01, 0);
+    expect((await families()).get("njet_kic_health_transitions_total")?.samples).toEqual([]);
+  });
+
   it("keep to the limit where there are more certificates", async () => {
     const metrics = new ControllerMetrics();
     const { chain } = makeCertificate("a", "a.example.com");
