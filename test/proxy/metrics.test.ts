@@ -244,23 +244,27 @@ describe("metrics of traffic", () => {
 
   it("show the queue before an upstream, who waited in vain, and who found no place in it", async () => {
     const peer = closing(await httpPeer(() => undefined));
-    const balancing = { limits: { maxConns: 1 }, queue: { size: 1, timeout: 100 } };
-    const started = await startProxy([upstreamStep("web", [peer.port], {}, balancing), proxyHost(HOST, "web")]);
+    const web = (timeout: number) =>
+      upstreamStep("web", [peer.port], {}, { limits: { maxConns: 1 }, queue: { size: 1, timeout } });
+    const started = await startProxy([web(60_000), proxyHost(HOST, "web")]);
     const { http, proxy } = started;
-    const first = await RawClient.plain(http);
-    first.write(`GET / HTTP/1.1\r\nHost: ${HOST}\r\n\r\n`);
-    await eventually(() => proxy.counts().exchanges === 1);
+    const clients = [await RawClient.plain(http), await RawClient.plain(http)];
+    for (const [i, client] of clients.entries()) {
+      client.write(`GET / HTTP/1.1\r\nHost: ${HOST}\r\n\r\n`);
+      await eventually(() => proxy.counts().exchanges === i + 1);
+    }
     const metrics = await metricsOf(started);
-    const second = ask(http);
-    await eventually(() => proxy.counts().waiting === 1);
-    expect((await ask(http)).status).toBe(502);
     const queue = async (name: string) =>
       seriesValue(await metrics(), `njet_kic_queue_${name}`, { upstream: keyOf("web") });
+    expect(await queue("length")).toBe(1);
+    expect((await ask(http)).status).toBe(502);
     expect(await queue("overflows_total")).toBe(1);
-    expect((await second).status).toBe(502);
+    clients[1].destroy();
+    await eventually(() => proxy.counts().waiting === 0);
+    await proxy.apply(planOf(web(20)));
+    expect((await ask(http)).status).toBe(502);
     expect(await queue("timeouts_total")).toBe(1);
-    expect(await queue("length")).toBe(0);
-    first.destroy();
+    clients[0].destroy();
   });
 
   it("show connections as they are: idle, in a head, with a request", async () => {
