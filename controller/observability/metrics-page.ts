@@ -23,14 +23,18 @@ export class MetricsPage {
 
   private async make(): Promise<Buffer> {
     const page = new MetricsText(this.limit);
+    const parts: Buffer[] = [];
     let pieces = 0;
     for (const source of this.sources) {
       for (const _ of source.write(page)) {
-        if (++pieces % PIECES_PER_TURN === 0) await new Promise((resolve) => setImmediate(resolve));
+        if (++pieces % PIECES_PER_TURN !== 0) continue;
+        parts.push(Buffer.from(page.take()));
+        await new Promise((resolve) => setImmediate(resolve));
       }
     }
     const help = "Series that are left out of this page because it is full";
     page.single("njet_kic_metrics_series_dropped", "gauge", help, page.dropped);
-    return Buffer.from(page.toString());
+    parts.push(Buffer.from(page.take()));
+    return Buffer.concat(parts);
   }
 }

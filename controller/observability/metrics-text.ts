@@ -14,7 +14,7 @@ export interface MetricsSource {
 export class MetricsText {
   /** Series that were left out because the page was full. */
   dropped = 0;
-  private readonly lines: string[] = [];
+  private lines: string[] = [];
   private series = 0;
 
   /** `limit` is the number of series that sources with many of them may fill the page up to. */
@@ -49,8 +49,11 @@ export class MetricsText {
     this.sample(name, "", value);
   }
 
-  toString(): string {
-    return this.lines.join("");
+  /** What was written since the last call. */
+  take(): string {
+    const text = this.lines.join("");
+    this.lines = [];
+    return text;
   }
 }
 

@@ -16,9 +16,7 @@ describe("the text of metrics", () => {
         const page = new MetricsText(1);
         page.family("a", "gauge", "one");
         page.sample("a", labelText("host", value), 1);
-        expect(parseMetrics(page.toString()).get("a")?.samples).toEqual([
-          { name: "a", labels: { host: value }, value: 1 },
-        ]);
+        expect(parseMetrics(page.take()).get("a")?.samples).toEqual([{ name: "a", labels: { host: value }, value: 1 }]);
       }),
     );
   });
@@ -29,7 +27,7 @@ describe("the text of metrics", () => {
     const values = [0, 12345678901234, 0.25, 1e21, Number.NaN, Infinity, -Infinity];
     for (const [i, value] of values.entries()) page.sample("a", labelText("n", String(i)), value);
     expect(
-      parseMetrics(page.toString())
+      parseMetrics(page.take())
         .get("a")
         ?.samples.map(({ value }) => value),
     ).toEqual(values);
@@ -45,7 +43,7 @@ describe("a histogram", () => {
     const page = new MetricsText(1);
     page.family("t", "histogram", "times");
     histogram.write(page, "t", labelText("host", "a"));
-    const families = parseMetrics(page.toString());
+    const families = parseMetrics(page.take());
     const bucket = (le: string) => seriesValue(families, "t_bucket", { host: "a", le });
     expect([bucket("0.100"), bucket("1.000"), bucket("5.000"), bucket("+Inf")]).toEqual([2, 4, 5, 7]);
     expect(seriesValue(families, "t_sum", { host: "a" })).toBe(18.65);
