@@ -1,6 +1,6 @@
 /** What sources name by words and images by numbers. */
 import * as layout from "../../assembly/image/layout.js";
-import type { HeaderChange, HostPattern, ValueSource, VariableName } from "../source.js";
+import type { HeaderChange, HostPattern, VariableName } from "../source.js";
 
 const NUMBERS: Readonly<Record<VariableName, number>> = {
   args: layout.VAR_ARGS,
@@ -23,13 +23,6 @@ export const VARIABLES: ReadonlyMap<string, number> = new Map(Object.entries(NUM
 export const VARIABLE_NAMES = [...VARIABLES.keys()].sort(
   (a, b) => (VARIABLES.get(a) ?? 0) - (VARIABLES.get(b) ?? 0),
 ) as readonly VariableName[];
-
-export const SOURCES: Readonly<Record<ValueSource["kind"], number>> = {
-  header: layout.SOURCE_HEADER,
-  cookie: layout.SOURCE_COOKIE,
-  argument: layout.SOURCE_ARGUMENT,
-  variable: layout.SOURCE_VARIABLE,
-};
 
 /** Tags of header changes; the names stand at their tag. */
 export const HEADER_CHANGES = [

@@ -66,6 +66,10 @@ export class TrieWriter {
    * top of the stack.
    */
   #putNode(low: number, high: number, depth: number, enclosing: number, stack: number): number {
+    if (high - low === 1) {
+      this.#putLeaf(this.#routes.byPath[low], depth, enclosing);
+      return stack;
+    }
     const out = this.#out;
     const { byPath, starts, lengths, texts } = this.#routes;
     const source = texts.bytes;
@@ -95,6 +99,22 @@ export class TrieWriter {
     }
     out.patch(node, label | (flags << 16) | (children << 24));
     return top;
+  }
+
+  /** Writes the node of a single route: what most nodes are. */
+  #putLeaf(route: number, depth: number, enclosing: number): void {
+    const out = this.#out;
+    const { kinds, indices, starts, lengths, nexts, texts } = this.#routes;
+    const source = texts.bytes;
+    const from = starts[route] + depth;
+    const label = lengths[route] - depth;
+    const kind = kinds[route];
+    const node = out.reserve(NODE_HEADER + pad8(label) + 4);
+    const { bytes, words } = out;
+    for (let i = 0; i < label; i++) bytes[node + NODE_HEADER + i] = source[from + i];
+    words[node >> 2] = label | (TERMINALS[kind] << 16);
+    words[(out.length - 4) >> 2] = indices[route];
+    if (kind !== ROUTE_EXACT) nexts[route] = this.#candidate(route, enclosing);
   }
 
   /** Writes the terminals of the routes that end at a node, the first one of each kind. Returns their flags. */
@@ -128,12 +148,17 @@ export class TrieWriter {
         continue;
       }
       this.#enclosing[route] = outer;
-      let candidate = outer;
-      while (candidate !== NOBODY && !this.#covers(candidate, route)) candidate = this.#enclosing[candidate];
-      nexts[route] = candidate === NOBODY ? NONE : indices[candidate];
+      nexts[route] = this.#candidate(route, outer);
       outer = route;
     }
     return outer;
+  }
+
+  /** The place of the nearest route around a prefix that covers whatever it covers, or NONE. */
+  #candidate(route: number, enclosing: number): number {
+    let outer = enclosing;
+    while (outer !== NOBODY && !this.#covers(outer, route)) outer = this.#enclosing[outer];
+    return outer === NOBODY ? NONE : this.#routes.indices[outer];
   }
 
   /** True if every path that the prefix route `route` covers is covered by `outer`, whose path is a prefix of its path. */
