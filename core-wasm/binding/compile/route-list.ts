@@ -24,23 +24,6 @@ const KINDS: Readonly<Record<PathRule["kind"], number>> = {
   regex: ROUTE_REGEX,
 };
 
-/** Sorts `list` from `start` to `end` by `compare`, keeping the order of what is equal. */
-function sortStable(list: Int32Array, start: number, end: number, compare: (a: number, b: number) => number): void {
-  let sorted = start + 1;
-  while (sorted < end && compare(list[sorted - 1], list[sorted]) <= 0) sorted++;
-  if (sorted >= end) return;
-  if (end - start > FEW) {
-    list.subarray(start, end).sort(compare);
-    return;
-  }
-  for (; sorted < end; sorted++) {
-    const one = list[sorted];
-    let at = sorted;
-    for (; at > start && compare(list[at - 1], one) > 0; at--) list[at] = list[at - 1];
-    list[at] = one;
-  }
-}
-
 /**
  * The routes of a shard while they are put in order. A route is named by its place in the source; what is known of it
  * stands at that place of the arrays. Used again and again.
@@ -69,9 +52,6 @@ export class RouteList {
   firstRegex = 0;
   firstPrefix = 0;
 
-  readonly #byPath = (a: number, b: number): number => this.#comparePaths(a, b);
-  readonly #fromLongest = (a: number, b: number): number => this.lengths[b] - this.lengths[a];
-
   /** Reads routes and puts them in order. Throws CoreError. */
   read(c: Compilation, routes: readonly Route[]): void {
     this.count = routes.length;
@@ -79,7 +59,7 @@ export class RouteList {
     this.texts.reset();
     this.byPathCount = 0;
     for (let i = 0; i < routes.length; i++) this.#add(c, routes[i], i);
-    sortStable(this.byPath, 0, this.byPathCount, this.#byPath);
+    this.#sortByPath();
     this.#putInOrder();
   }
 
@@ -134,6 +114,36 @@ export class RouteList {
     return lengths[a] - lengths[b] || this.kinds[a] - this.kinds[b] || this.flags[b] - this.flags[a];
   }
 
+  #sortByPath(): void {
+    const { byPath, byPathCount } = this;
+    if (byPathCount > FEW) {
+      byPath.subarray(0, byPathCount).sort((a, b) => this.#comparePaths(a, b));
+      return;
+    }
+    for (let i = 1; i < byPathCount; i++) {
+      const one = byPath[i];
+      let at = i;
+      for (; at > 0 && this.#comparePaths(byPath[at - 1], one) > 0; at--) byPath[at] = byPath[at - 1];
+      byPath[at] = one;
+    }
+  }
+
+  /** Sorts the prefixes by length, keeping the order of equal ones. */
+  #sortFromLongest(): void {
+    const { inOrder, lengths, firstPrefix, count } = this;
+    if (count - firstPrefix > FEW) {
+      inOrder.subarray(firstPrefix, count).sort((a, b) => lengths[b] - lengths[a]);
+      return;
+    }
+    for (let i = firstPrefix + 1; i < count; i++) {
+      const one = inOrder[i];
+      const length = lengths[one];
+      let at = i;
+      for (; at > firstPrefix && lengths[inOrder[at - 1]] < length; at--) inOrder[at] = inOrder[at - 1];
+      inOrder[at] = one;
+    }
+  }
+
   #putInOrder(): void {
     const { kinds, byPath, byPathCount, inOrder, count } = this;
     let end = 0;
@@ -142,7 +152,7 @@ export class RouteList {
     if (byPathCount < count) for (let i = 0; i < count; i++) if (kinds[i] === ROUTE_REGEX) inOrder[end++] = i;
     this.firstPrefix = end;
     for (let i = 0; i < byPathCount; i++) if (kinds[byPath[i]] !== ROUTE_EXACT) inOrder[end++] = byPath[i];
-    sortStable(inOrder, this.firstPrefix, count, this.#fromLongest);
+    this.#sortFromLongest();
     for (let i = 0; i < count; i++) {
       this.indices[inOrder[i]] = i;
       this.nexts[i] = NONE;
