@@ -14,10 +14,8 @@ export interface CoreExports extends PeerSetExports, RegexExports {
   context_new(table: number, input: number, output: number): number;
   context_free(context: number): number;
   context_trace(context: number, on: number): number;
-  shard_compile(source: number, length: number, result: number): number;
-  shard_put(table: number, source: number, length: number, result: number): number;
-  shard_validate(image: number, length: number): number;
-  shard_load(table: number, image: number, length: number): number;
+  shard_validate(image: number, length: number, seal?: number): number;
+  shard_load(table: number, image: number, length: number, seal?: number): number;
   shard_remove(table: number, pattern: number, host: number, length: number): number;
   peers_load(table: number, image: number, length: number): number;
   peers_remove(table: number, key: number, length: number): number;
