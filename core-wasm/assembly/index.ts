@@ -41,6 +41,7 @@ import { clearUpstreams, findUpstream, loadPeers, U_PEERS, unloadPeers } from ".
 
 export * from "./balance/exports";
 export * from "./compile/exports";
+export * from "./health/exports";
 export * from "./regex/exports";
 
 /** Version of this interface: major * 256 + minor. A caller accepts its own major and any minor from its own on. */
