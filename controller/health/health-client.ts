@@ -19,6 +19,8 @@ export interface HealthClientOptions extends Pick<HealthListeners, "logger" | "e
   runDir?: string;
   /** Milliseconds; only with `runDir`. */
   graceMs?: number;
+  /** Milliseconds without a word after which a probe process is taken for hung; half a minute by default. */
+  hungAfterMs?: number;
 }
 
 /**
@@ -60,6 +62,11 @@ export class HealthClient {
   /** What the probe process last said of itself; undefined while there is none. */
   get figures(): ProbeProcessFigures | undefined {
     return this.#link === undefined ? undefined : this.#alive;
+  }
+
+  /** Process id of the probe process; undefined while there is none. */
+  get pid(): number | undefined {
+    return this.#link?.pid;
   }
 
   /** Upstreams that are different now, as in a change of the model. */
@@ -117,11 +124,12 @@ export class HealthClient {
 
   /** A link to the process that is there, or to a new one once there is something to check. Undefined when we are closed. */
   async #open(): Promise<ProbeLink | undefined> {
+    const { hungAfterMs } = this.#options;
     const onReport = (report: Report) => this.#take(report);
     const recorded = this.#folder?.recorded();
     if (this.#folder !== undefined && recorded !== undefined) {
       try {
-        return await ProbeLink.open(recorded.socket, recorded.token, onReport);
+        return await ProbeLink.open(recorded.socket, recorded.token, onReport, hungAfterMs);
       } catch {
         // Gone, or of another release.
         this.#folder.clear();
@@ -129,7 +137,11 @@ export class HealthClient {
     }
     await this.#until(() => this.#closed || this.#book.size > 0);
     if (this.#closed) return undefined;
-    this.#folder ??= RunFolder.temporary();
+    if (!this.#folder?.stable) {
+      // Each process has one of its own, which it takes away when it can.
+      this.#folder?.remove();
+      this.#folder = RunFolder.temporary();
+    }
     const { stable } = this.#folder;
     const address = this.#folder.newAddress();
     const graceMs = stable ? (this.#options.graceMs ?? DEFAULT_GRACE) : 0;
@@ -137,7 +149,7 @@ export class HealthClient {
       this.#options.logger.warn("health process", { line }),
     );
     this.#folder.record(address);
-    const link = await ProbeLink.open(address.socket, address.token, onReport);
+    const link = await ProbeLink.open(address.socket, address.token, onReport, hungAfterMs);
     this.#options.logger.info("health process: started", { pid: link.pid });
     return link;
   }
@@ -150,6 +162,7 @@ export class HealthClient {
     const end = await link.ended;
     this.#link = undefined;
     this.#synced = false;
+    this.#book.lost();
     if (this.#closed) {
       if (this.#folder?.stable) this.#child = undefined;
       return "closed";

@@ -36,7 +36,8 @@ export class PeerBook {
   readonly #upstreams = new Map<string, BookUpstream>();
   /** States from a process that was there before us, of peers that we have not been told of yet. */
   readonly #inherited = new Map<string, HealthState>();
-  #sent = 0;
+  /** Commands to the process of now; undefined while there is none that has been told everything. */
+  #sent: number | undefined;
 
   get size(): number {
     return this.#upstreams.size;
@@ -77,15 +78,20 @@ export class PeerBook {
 
   /** All that a process which knows nothing, or something older, is told; the last states are its starting point. */
   everything(): Command[] {
-    this.#sent = 0;
-    const commands: Command[] = [];
-    for (const [key, entry] of this.#upstreams) {
-      for (const peer of entry.peers.values()) peer.since = 0;
-      commands.push(this.#numbered({ type: "set", upstream: checked(key, entry) }));
-    }
-    commands.push(this.#numbered({ type: "synced" }));
     this.#inherited.clear();
+    const commands: Command[] = [...this.#upstreams].map(([key, entry]) => ({
+      type: "set",
+      upstream: checked(key, entry),
+    }));
+    commands.push({ type: "synced" });
+    this.#sent = commands.length;
     return commands;
+  }
+
+  /** The process is gone: what the next one says, from its first word on, is about the peers of now. */
+  lost(): void {
+    this.#sent = undefined;
+    for (const { peers } of this.#upstreams.values()) for (const peer of peers.values()) peer.since = 0;
   }
 
   /** Takes in what a process reports as of `at` commands. Peers that are not in the book are kept in mind if `inherit`. */
@@ -105,7 +111,7 @@ export class PeerBook {
   }
 
   #numbered(command: Command): Command {
-    this.#sent++;
+    if (this.#sent !== undefined) this.#sent++;
     return command;
   }
 
@@ -122,7 +128,7 @@ export class PeerBook {
         changes.push({ upstream: key, address, port, from: "unchecked", to: state, reason: "" });
       }
       // The command that is about to be made.
-      const since = known?.since ?? this.#sent + 1;
+      const since = known?.since ?? (this.#sent === undefined ? 0 : this.#sent + 1);
       entry.peers.set(name, { address, port, draining, state, since });
       touched.push({ address, port, draining, state });
     }

@@ -4,8 +4,8 @@ import { type Command, decodeReport, encodeCommand, PROTOCOL_VERSION, type Repor
 
 /** How long a process may take to answer a hello. */
 const WELCOME_TIME = 5_000;
-/** A process says that it is alive every two seconds; after so many looks without a word it is taken for hung. */
-const LOOK_INTERVAL = 5_000;
+/** A process says that it is alive every two seconds. After so long without a word it is taken for hung. */
+const HUNG_AFTER = 30_000;
 const LOOKS = 6;
 
 /** Why a link is over. */
@@ -25,7 +25,7 @@ export class ProbeLink {
   #silentLooks = 0;
   #end: LinkEnd = "closed";
 
-  private constructor(socket: Socket, pid: number) {
+  private constructor(socket: Socket, pid: number, hungAfter: number) {
     this.#socket = socket;
     this.pid = pid;
     // Counted in turns of a timer, not by a clock: while we are too busy to read, we do not count either.
@@ -33,7 +33,7 @@ export class ProbeLink {
       if (++this.#silentLooks < LOOKS) return;
       this.#end = "hung";
       socket.destroy();
-    }, LOOK_INTERVAL);
+    }, hungAfter / LOOKS);
     this.ended = new Promise((resolve) => {
       socket.on("close", () => {
         clearInterval(looks);
@@ -46,7 +46,12 @@ export class ProbeLink {
    * Connects and says who we are. `onReport` gets what the process tells from then on. Rejects with the system's error
    * where nobody listens, with LinkRefused where we are not let in.
    */
-  static open(path: string, token: string, onReport: (report: Report) => void): Promise<ProbeLink> {
+  static open(
+    path: string,
+    token: string,
+    onReport: (report: Report) => void,
+    hungAfter = HUNG_AFTER,
+  ): Promise<ProbeLink> {
     return new Promise((resolve, reject) => {
       const socket = connect(path);
       const reader = new FrameReader(MOST_FRAME);
@@ -61,7 +66,7 @@ export class ProbeLink {
             const report = decodeReport(message);
             if (link === undefined) {
               if (report.type !== "welcome" || report.version !== PROTOCOL_VERSION) throw new LinkRefused("refused");
-              link = new ProbeLink(socket, report.pid);
+              link = new ProbeLink(socket, report.pid, hungAfter);
               resolve(link);
             } else link.#take(report, onReport);
           }

@@ -19,6 +19,8 @@ import { Prober } from "./prober.js";
 const MOST_HELLO = 1024;
 /** How long a connection may take to say who it is. */
 const HELLO_TIME = 5_000;
+/** How long the first controller may take to come. */
+const FIRST_TIME = 15_000;
 const ALIVE_INTERVAL = 2_000;
 /** Peers in one message. */
 const STATES_A_MESSAGE = 5_000;
@@ -77,7 +79,7 @@ export class ProbeServer {
       this.#server.once("error", reject);
       this.#server.listen(path, resolve);
     });
-    this.#waitForController();
+    this.#waitForController(Math.max(FIRST_TIME, this.#options.graceMs));
   }
 
   close(): void {
@@ -116,7 +118,7 @@ export class ProbeServer {
       this.#sockets.delete(socket);
       if (session !== undefined && session === this.#session) {
         this.#session = undefined;
-        this.#waitForController();
+        this.#waitForController(this.#options.graceMs);
       }
     });
   }
@@ -171,9 +173,9 @@ export class ProbeServer {
     this.#prober.wake();
   }
 
-  #waitForController(): void {
+  #waitForController(ms: number): void {
     clearTimeout(this.#grace);
-    this.#grace = setTimeout(() => this.#options.onEnd(), this.#options.graceMs);
+    this.#grace = setTimeout(() => this.#options.onEnd(), ms);
   }
 
   #aliveReport(): Report {

@@ -4,6 +4,10 @@ import type { Outcome, Target } from "./target.js";
 
 /** Probes that are due within so many milliseconds start together: fewer turns of the event loop. */
 const TURN = 5;
+/** How often the oldest probe is looked at while others wait for its place. */
+const LOOK = 50;
+/** The longest time that a timer takes. */
+const LONGEST = 2 ** 31 - 1;
 
 export interface ProberOptions {
   /** Probes under way at most, which bounds sockets and file descriptors. */
@@ -79,12 +83,9 @@ export class Prober {
   #arm(): void {
     if (this.#closed) return;
     clearTimeout(this.#timer);
-    const { nextDue } = this.#board;
-    // The longest time that a timer takes.
-    if (nextDue !== undefined) {
-      const wait = Math.min(Math.max(nextDue - this.#options.now(), TURN), 2 ** 31 - 1);
-      this.#timer = setTimeout(() => this.#turn(), wait);
-    }
+    const untilDue = (this.#board.nextDue ?? Infinity) - this.#options.now();
+    const wait = Math.max(Math.min(untilDue, this.#waiting.size > 0 ? LOOK : LONGEST), TURN);
+    if (untilDue < Infinity || this.#waiting.size > 0) this.#timer = setTimeout(() => this.#turn(), wait);
   }
 
   #turn(): void {
