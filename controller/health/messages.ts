@@ -37,8 +37,9 @@ export type Command =
   /** The process is to end. */
   | { type: "end" };
 
-/** What a probe process says of itself: probes that ended and failed since it began, those of now, CPU time, bytes. */
+/** What a probe process says of itself: its age, probes that ended and failed since it began, those of now, CPU time, bytes. */
 export interface ProbeProcessFigures {
+  upMs: number;
   ended: number;
   failed: number;
   underWay: number;
@@ -130,6 +131,7 @@ export function decodeReport(message: unknown): Report {
       const number = (name: string) => fields.integer(name);
       return {
         type,
+        upMs: number("upMs"),
         ended: number("ended"),
         failed: number("failed"),
         underWay: number("underWay"),

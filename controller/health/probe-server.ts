@@ -181,7 +181,8 @@ export class ProbeServer {
   #aliveReport(): Report {
     const { user, system } = process.cpuUsage();
     const cpuMs = Math.round((user + system) / 1000);
-    return { type: "alive", ...this.#prober.counts, cpuMs, rss: process.memoryUsage.rss() };
+    const upMs = Math.round(process.uptime() * 1000);
+    return { type: "alive", upMs, ...this.#prober.counts, cpuMs, rss: process.memoryUsage.rss() };
   }
 }
 

@@ -68,7 +68,7 @@ describe("messages", () => {
       known: true,
       peers: [{ upstream: "k", address: "::1", port: 80, state: "slow-start", reason: "status 200" }],
     },
-    { type: "alive", ended: 1, failed: 2, underWay: 3, waiting: 4, cpuMs: 5, rss: 6 },
+    { type: "alive", upMs: 7, ended: 1, failed: 2, underWay: 3, waiting: 4, cpuMs: 5, rss: 6 },
   ];
 
   it("are understood as they were meant", () => {
