@@ -33,9 +33,7 @@ export type Command =
   | { type: "peers"; key: string; peers: CheckedPeer[]; gone: { address: string; port: number }[] }
   | { type: "remove"; key: string }
   /** Everything is said: upstreams that were not set since `hello` are not wanted any more. */
-  | { type: "synced" }
-  /** The process is to end. */
-  | { type: "end" };
+  | { type: "synced" };
 
 /** What a probe process says of itself: its age, probes that ended and failed since it began, those of now, CPU time, bytes. */
 export interface ProbeProcessFigures {
@@ -101,7 +99,6 @@ export function decodeCommand(message: unknown): Command {
     case "remove":
       return { type, key: fields.text("key") };
     case "synced":
-    case "end":
       return { type };
     default:
       throw new MessageError("a command of no known type");

@@ -66,6 +66,7 @@ export class ProbeLink {
             const report = decodeReport(message);
             if (link === undefined) {
               if (report.type !== "welcome" || report.version !== PROTOCOL_VERSION) throw new LinkRefused("refused");
+              clearTimeout(late);
               link = new ProbeLink(socket, report.pid, hungAfter);
               resolve(link);
             } else link.#take(report, onReport);
@@ -79,7 +80,6 @@ export class ProbeLink {
         clearTimeout(late);
         reject(new LinkRefused("the probe process does not let us in"));
       });
-      socket.once("data", () => clearTimeout(late));
     });
   }
 

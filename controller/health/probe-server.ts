@@ -38,7 +38,7 @@ export interface ProbeServerOptions {
   now: () => number;
   /** From [0, 1), for jitter. */
   random: () => number;
-  /** Called when there is nothing more to do: no controller within the grace period, or one that said so. */
+  /** Called when there is nothing more to do: no controller within the grace period, or one of another version. */
   onEnd: () => void;
 }
 
@@ -164,9 +164,6 @@ export class ProbeServer {
       case "synced":
         for (const key of this.#board.keys()) if (!session.named.has(key)) this.#board.remove(key);
         break;
-      case "end":
-        this.#options.onEnd();
-        return;
       case "hello":
         break;
     }

@@ -392,7 +392,7 @@ describe("the socket of the probe process", () => {
       Buffer.alloc(1_000_000, 255),
       Buffer.from("\0\0\x04\x01"),
       frameOf({ type: "synced" }),
-      frameOf({ type: "end" }),
+      frameOf({ type: "remove", key: KEY }),
       frameOf(null),
       hello("0".repeat(64)),
       hello(""),

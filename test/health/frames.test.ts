@@ -57,7 +57,6 @@ describe("messages", () => {
     { type: "peers", key: "k", peers: full.peers, gone: [{ address: "10.0.0.9", port: 1 }] },
     { type: "remove", key: "k" },
     { type: "synced" },
-    { type: "end" },
   ];
   const reports: Report[] = [
     { type: "welcome", version: 1, pid: 77 },

@@ -100,6 +100,20 @@ describe("run, with health checks", () => {
     expect(isThere(pid)).toBe(true);
   });
 
+  it("probes on while the controller does nothing at all, and takes in afterwards what was found", async () => {
+    const { mood, folder } = await checkedShop();
+    const running = await startRun(folder, "--no-access-log");
+    await probePid(running);
+    await running.until("it is up", () => transitions(running).includes("unchecked up"));
+    running.process.kill("SIGSTOP");
+    mood.status = 500;
+    const { asked } = mood;
+    await until("it is probed", () => mood.asked > asked + 5);
+    expect(transitions(running)).toEqual(["unchecked up"]);
+    running.process.kill("SIGCONT");
+    await running.until("it is down", () => transitions(running).includes("up down"));
+  });
+
   it("leaves no probe process behind, on SIGTERM or when it is killed", async () => {
     for (const signal of ["SIGTERM", "SIGKILL"] as const) {
       const { folder } = await checkedShop();
