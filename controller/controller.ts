@@ -2,9 +2,19 @@ import type { PatternChecker } from "../core-wasm/binding/api.js";
 import type { FileProblem } from "./files/file-problem.js";
 import { FolderSource } from "./files/folder-source.js";
 import { type ObjectChange, RoutingModel } from "./model/routing-model.js";
+import type { Upstream } from "./model/types.js";
 import type { Logger } from "./observability/logger.js";
 import type { Proxy as DrivenProxy } from "./proxies/proxy.js";
 import { Planner } from "./reconcile/plan-changes.js";
+
+/** Active health checks, as a controller feeds them. */
+export interface HealthChecks {
+  /** Upstreams that are different now. */
+  update(upstreams: ReadonlyMap<string, Upstream | undefined>): void;
+  /** Everything that is there at the start has been given. */
+  ready(): void;
+  close(): Promise<void>;
+}
 
 /** What a controller is made of. */
 export interface ControllerParts {
@@ -12,6 +22,8 @@ export interface ControllerParts {
   proxy: DrivenProxy;
   logger: Logger;
   ingressClass?: string;
+  /** Undefined: no peer is checked. */
+  health?: HealthChecks;
 }
 
 /**
@@ -23,6 +35,7 @@ export class Controller {
   readonly #planner = new Planner();
   readonly #proxy: DrivenProxy;
   readonly #logger: Logger;
+  readonly #health: HealthChecks | undefined;
   #source: FolderSource | undefined;
   #applying: Promise<void> = Promise.resolve();
   /** What was last said about an object, so that it is said once. */
@@ -31,6 +44,7 @@ export class Controller {
   constructor(parts: ControllerParts) {
     this.#proxy = parts.proxy;
     this.#logger = parts.logger;
+    this.#health = parts.health;
     this.model = new RoutingModel({
       checker: parts.checker,
       source: "folder",
@@ -53,6 +67,8 @@ export class Controller {
       } catch (error) {
         this.#logger.error("apply failed; the last good state stays in force", { generation: plan.generation, error });
       }
+      // After the proxy has them: a new peer is probed when it can be used.
+      this.#health?.update(update.upstreams);
     });
     return this.#applying;
   }
@@ -75,12 +91,14 @@ export class Controller {
     this.#source = source;
     await source.start();
     await this.#applying;
+    this.#health?.ready();
   }
 
-  /** Stops following the folder; the proxy is not touched. */
+  /** Stops following the folder, and checking peers; the proxy is not touched. */
   async close(): Promise<void> {
     await this.#source?.close();
     await this.#applying;
+    await this.#health?.close();
   }
 
   #report(objects: ReadonlySet<string>): void {

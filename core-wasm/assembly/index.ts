@@ -42,6 +42,7 @@ import { U_PEERS } from "./table/upstream-record";
 import { clearUpstreams, findUpstream, loadPeers, unloadPeers } from "./table/upstreams";
 
 export * from "./balance/exports";
+export * from "./health/exports";
 export * from "./match/peer-exports";
 export * from "./regex/exports";
 

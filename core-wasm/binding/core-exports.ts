@@ -37,6 +37,10 @@ export interface CoreExports extends PeerSetExports, RegexExports {
   peer_state(table: number, token: number, state: number, now: number): number;
   peer_status(context: number, token: number): number;
   render_setting(context: number, index: number): number;
+  health_new(slots: number, old: number): number;
+  health_set(tracker: number, slot: number, rule: number, slowStart: number, state: number, since: number): number;
+  health_state(tracker: number, slot: number): number;
+  health_report(tracker: number, results: number, count: number, now: number, out: number): number;
 }
 
 /** What the binding accepts as the core: the bytes of core.wasm, or a module that the caller has compiled. */
