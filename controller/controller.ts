@@ -2,11 +2,21 @@ import type { PatternChecker } from "../core-wasm/binding/api.js";
 import type { FileProblem } from "./files/file-problem.js";
 import { FolderSource } from "./files/folder-source.js";
 import { type ObjectChange, RoutingModel } from "./model/routing-model.js";
+import type { Upstream } from "./model/types.js";
 import type { ControllerMetrics } from "./observability/controller-metrics.js";
 import type { Logger } from "./observability/logger.js";
 import type { Proxy as DrivenProxy } from "./proxies/proxy.js";
 import type { Plan } from "./reconcile/plan.js";
 import { Planner } from "./reconcile/plan-changes.js";
+
+/** Active health checks, as a controller feeds them. */
+export interface HealthChecks {
+  /** Upstreams that are different now. */
+  update(upstreams: ReadonlyMap<string, Upstream | undefined>): void;
+  /** Everything that is there at the start has been given. */
+  ready(): void;
+  close(): Promise<void>;
+}
 
 /** What a controller is made of. */
 export interface ControllerParts {
@@ -16,6 +26,8 @@ export interface ControllerParts {
   /** Counts what is done; nothing is counted without. */
   metrics?: ControllerMetrics;
   ingressClass?: string;
+  /** Undefined: no peer is checked. */
+  health?: HealthChecks;
 }
 
 /**
@@ -28,6 +40,7 @@ export class Controller {
   readonly #proxy: DrivenProxy;
   readonly #logger: Logger;
   readonly #metrics: ControllerMetrics | undefined;
+  readonly #health: HealthChecks | undefined;
   #source: FolderSource | undefined;
   #applying: Promise<void> = Promise.resolve();
   /** What was last said about an object, so that it is said once. */
@@ -37,6 +50,7 @@ export class Controller {
     this.#proxy = parts.proxy;
     this.#logger = parts.logger;
     this.#metrics = parts.metrics;
+    this.#health = parts.health;
     this.model = new RoutingModel({
       checker: parts.checker,
       source: "folder",
@@ -63,6 +77,8 @@ export class Controller {
         this.#metrics?.applyFailed();
         this.#logger.error("apply failed; the last good state stays in force", { generation: plan.generation, error });
       }
+      // After the proxy has them: a new peer is probed when it can be used.
+      this.#health?.update(update.upstreams);
     });
     return this.#applying;
   }
@@ -85,12 +101,14 @@ export class Controller {
     this.#source = source;
     await source.start();
     await this.#applying;
+    this.#health?.ready();
   }
 
-  /** Stops following the folder; the proxy is not touched. */
+  /** Stops following the folder, and checking peers; the proxy is not touched. */
   async close(): Promise<void> {
     await this.#source?.close();
     await this.#applying;
+    await this.#health?.close();
   }
 
   #countCertificates(plan: Plan, refused: ReadonlySet<string>): void {

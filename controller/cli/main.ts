@@ -83,6 +83,7 @@ function withServing(command: Command): Command {
         .default("njet"),
     )
     .option("--metrics-series <n>", "series that the metrics page holds at most", series, 100_000)
+    .option("--run-dir <dir>", "folder that stays over a restart: health checks go on while the controller is away")
     .addOption(classOption());
 }
 

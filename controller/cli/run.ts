@@ -5,7 +5,9 @@ import { createSecureContext } from "node:tls";
 import type { Core } from "../../core-wasm/binding/core.js";
 import { RouteTable } from "../../core-wasm/binding/route-table.js";
 import { Controller } from "../controller.js";
+import { HealthClient } from "../health/health-client.js";
 import { ControllerMetrics } from "../observability/controller-metrics.js";
+import { RecentEvents } from "../observability/events.js";
 import { descriptorSink } from "../observability/line-sink.js";
 import { createLogger, type Logger } from "../observability/logger.js";
 import { EmbeddedProxy } from "../proxies/embedded/embedded-proxy.js";
@@ -26,6 +28,8 @@ export interface RunOptions extends MetricsOptions {
   trustedProxies: string[];
   /** How long requests under way may take to end after SIGTERM. */
   drainSeconds: number;
+  /** Folder that stays over a restart: health checks go on while the controller is away. */
+  runDir?: string;
 }
 
 /** A controller at work, and how to end it. */
@@ -56,6 +60,7 @@ export async function launch(core: Core, options: RunOptions): Promise<Running> 
     ...(options.defaultCertificate === undefined ? {} : { defaultCertificate: readPair(options.defaultCertificate) }),
   });
   const metrics = new ControllerMetrics();
+  const health = makeHealth(options, logger, proxy, metrics);
   let watching = false;
   const endpoint = await openMetrics(
     options,
@@ -74,6 +79,7 @@ export async function launch(core: Core, options: RunOptions): Promise<Running> 
     proxy,
     logger,
     metrics,
+    health,
     ...(options.ingressClass === undefined ? {} : { ingressClass: options.ingressClass }),
   });
   const { http, https } = proxy.addresses();
@@ -93,6 +99,26 @@ export async function launch(core: Core, options: RunOptions): Promise<Running> 
       await Promise.all([access.close(), log.close()]);
     },
   };
+}
+
+/** Active health checks for a proxy. Throws an Error that names the option. */
+function makeHealth(
+  options: RunOptions,
+  logger: Logger,
+  proxy: EmbeddedProxy,
+  metrics: ControllerMetrics,
+): HealthClient {
+  try {
+    return new HealthClient({
+      logger,
+      events: new RecentEvents(),
+      metrics: metrics.health,
+      setPeerStates: (states) => proxy.setPeerStates(states),
+      ...(options.runDir === undefined ? {} : { runDir: options.runDir }),
+    });
+  } catch (error) {
+    throw new Error(`--run-dir: ${(error as Error).message}`);
+  }
 }
 
 /** The pair of a folder. Throws an Error that names the option and says nothing of what the files hold. */

@@ -1,10 +1,11 @@
+import type { HealthMetrics } from "./health-metrics.js";
 import { labelText, type MetricsSource, type MetricsText } from "./metrics-text.js";
 
 const TRANSITIONS = "njet_kic_health_transitions_total";
 const CHECKED = "njet_kic_health_checked_peers";
 
 /** Counts what active health checks find out. */
-export class HealthCounters implements MetricsSource {
+export class HealthCounters implements HealthMetrics, MetricsSource {
   /** By upstream key, then by the labels of the transition. */
   private readonly transitions = new Map<string, Map<string, number>>();
   private counts: Readonly<Record<string, number>> = {};
