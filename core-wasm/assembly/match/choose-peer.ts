@@ -118,8 +118,11 @@ function ipHash(ctx: usize, key: u32): u32 {
   return NONE;
 }
 
-/** The peer that a method names at once; NONE where it has to look at all of them. */
-function firstChoice(ctx: usize, method: u32, hashed: bool, hash: u32, trouble: u32): u32 {
+/**
+ * The peer that a method names at once; NONE where it has to look at all of them. `plain`: a first try, with equal weights.
+ * A retry leaves the cursor where it is, so that it takes nobody's turn.
+ */
+function firstChoice(ctx: usize, method: u32, hashed: bool, hash: u32, plain: bool): u32 {
   let image: usize = load<u32>(ctx, D_PEERS);
   let count = load<u32>(image, I_PEER_COUNT);
   if (hashed) {
@@ -129,8 +132,7 @@ function firstChoice(ctx: usize, method: u32, hashed: bool, hash: u32, trouble: 
     let peer = peerSetOwner(image, position);
     return load<u8>(image, I_FLAGS) & <u8>SET_BOUNDED ? NONE : peer;
   }
-  if (trouble & TROUBLE_WEIGHTS) return NONE;
-  if ((method >= METHOD_LEAST_CONN && method <= METHOD_RANDOM_TWO) || trouble & TROUBLE_RAMPS) return NONE;
+  if (!plain || (method >= METHOD_LEAST_CONN && method <= METHOD_RANDOM_TWO)) return NONE;
   // With equal weights smooth round robin is the plain one. A context begins anywhere, so that many do not move in step.
   let cursor = cursorAt(ctx, load<u32>(<usize>load<u32>(ctx, D_UPSTREAM), U_CURSOR));
   let turn = load<u32>(cursor);
@@ -209,7 +211,7 @@ export function choosePeer(ctx: usize, hashed: bool, hash: u32, session: u32, tr
     if (peer != NONE && !keepsSessions(ctx, peer)) peer = NONE;
   }
   if (peer == NONE) {
-    peer = firstChoice(ctx, method, hashed, hash, trouble);
+    peer = firstChoice(ctx, method, hashed, hash, !(trouble & (TROUBLE_WEIGHTS | TROUBLE_RAMPS)) && !count);
     if (peer == NONE || !usable(ctx, peer)) {
       let status = easy ? OK : showMercy(ctx);
       if (status != OK) return status;
