@@ -72,7 +72,6 @@ export function peerSetSizes(memory: DataView, image: number): { bytes: number; 
 /** A peer as its image has it; `session` is the value of the session cookie that leads to it, where the set has one. */
 export interface ImagePeer extends Peer {
   id: string;
-  draining: boolean;
   session?: string;
 }
 
@@ -89,7 +88,7 @@ export function readPeer(memory: DataView, image: number, index: number): ImageP
     address: id.slice(from, from + memory.getUint8(record + RECORD_ADDRESS_LENGTH)),
     port: memory.getUint16(record + RECORD_PORT, true),
     weight: memory.getUint16(record + RECORD_WEIGHT, true),
-    draining: (memory.getUint8(record + RECORD_FLAGS) & PEER_DRAINING) !== 0,
+    ...(memory.getUint8(record + RECORD_FLAGS) & PEER_DRAINING ? { draining: true } : {}),
     ...(memory.getUint16(image + IMAGE_FLAGS, true) & SET_STICKY
       ? {
           session: memory

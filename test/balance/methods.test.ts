@@ -255,7 +255,7 @@ describe("a hashed method", () => {
   it.each(methods)("%s with bounded load has no peer above 1.25 times its share of the requests under way", (kind) => {
     fc.assert(
       fc.property(weightLists, fc.nat(9999), (weights, seed) => {
-        const method = { kind, key: [header("x-user")], bounded: true } as const;
+        const method: BalanceMethod = { kind, key: [header("x-user")], bounded: true };
         const upstream = new TestUpstream(core, method, peersOf(weights));
         const total = weights.reduce((sum, weight) => sum + weight, 0);
         for (let i = 1; i <= 120; i++) {
