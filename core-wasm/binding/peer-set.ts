@@ -22,7 +22,6 @@ export interface PeerSetExports {
   peer_set_position(image: number, hash: number): number;
   peer_set_owner(image: number, position: number): number;
   peer_set_walk(image: number, position: number, tried: number, triedLength: number): number;
-  peer_set_round_robin(image: number, cursor: number): number;
 }
 
 /** Status of the core for "there is nothing to answer with": no peer, or all of them tried. */

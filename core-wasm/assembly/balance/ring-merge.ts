@@ -90,15 +90,7 @@ export function mergePoints(
 }
 
 /** The end of the old points that come before the fresh point at `fresh`. */
-function runEnd(
-  image: usize,
-  low: usize,
-  end: usize,
-  owner: usize,
-  fresh: usize,
-  oldPeers: u32,
-  remap: usize,
-): usize {
+function runEnd(image: usize, low: usize, end: usize, owner: usize, fresh: usize, oldPeers: u32, remap: usize): usize {
   let bound = load<u32>(fresh, 4);
   let first = low;
   let high = end;
