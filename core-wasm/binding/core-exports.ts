@@ -19,7 +19,6 @@ export interface CoreExports extends PeerSetExports, RegexExports {
   shard_validate(image: number, length: number): number;
   shard_load(table: number, image: number, length: number): number;
   shard_remove(table: number, pattern: number, host: number, length: number): number;
-  key_compile(source: number, length: number, result: number): number;
   peers_load(table: number, image: number, length: number): number;
   peers_remove(table: number, key: number, length: number): number;
   peers_find(table: number, key: number, length: number): number;

@@ -1,5 +1,6 @@
 import { parseAddress } from "./address.js";
 import type { RoutingTable } from "./api.js";
+import { compileKey } from "./compile/key.js";
 import {
   ACTION,
   Context,
@@ -32,7 +33,7 @@ import type {
   PeerStatus,
   RequestInput,
 } from "./decision.js";
-import { ALWAYS, HEADER_CHANGES, patternParts, writeShardSource, writeTemplate } from "./encode-source.js";
+import { ALWAYS, HEADER_CHANGES, patternParts, writeShardSource } from "./encode-source.js";
 import { peerSteps, readTrace } from "./explain.js";
 import { ImageCache } from "./image-cache.js";
 import { compilePeerSet, encodePeerSet, IMAGE_SIZE, type ImagePeer, peerSetSizes, readPeer } from "./peer-set.js";
@@ -44,6 +45,7 @@ const REDIRECT = 2;
 const ORIGIN_ROUTE = 1;
 const ORIGIN_GUARD = 2;
 const NO_HEADERS: FilledHeaderChange[] = [];
+const NO_TEMPLATE: Template = [];
 /** Marks of a choice, and the status of `peer_pick`, for which assembly/table/context.ts and assembly/status.ts are the source. */
 const BUSY = 1;
 const HASHED = 2;
@@ -150,7 +152,8 @@ export class RouteTable implements RoutingTable {
   /** The image of a peer set. Canonical, as that of a shard. Throws CoreError. */
   compilePeers(set: PeerSetSource): Uint8Array {
     const { exports } = this.#core;
-    const source = encodePeerSet(set, this.#compileKey(set));
+    const hashed = hashTemplate(set.method) ?? NO_TEMPLATE;
+    const source = encodePeerSet(set, compileKey(`key of ${set.key}`, hashed, set.sessionCookie));
     try {
       return this.#core.withBytes(source, (at, length) => {
         const image = compilePeerSet(exports, at, length, 0);
@@ -164,20 +167,6 @@ export class RouteTable implements RoutingTable {
     } finally {
       this.#context.renew();
     }
-  }
-
-  /** The compiled key of a set: what its method hashes, and the session cookie; empty where there is neither. */
-  #compileKey(set: PeerSetSource): Uint8Array {
-    const template = hashTemplate(set.method);
-    if (!template && set.sessionCookie === undefined) return new Uint8Array(0);
-    const { writer, exports } = this.#core;
-    writer.reset();
-    writeTemplate(writer, template ?? []);
-    if (set.sessionCookie !== undefined) writeTemplate(writer, [{ kind: "cookie", name: set.sessionCookie }]);
-    const [image, length] = this.#core.compile(`hash key of ${set.key}`, exports.key_compile);
-    const bytes = this.#core.bytes().slice(image, image + length);
-    exports.free(image);
-    return bytes;
   }
 
   removePeers(key: string): void {

@@ -12,7 +12,7 @@ const EXPORTS = [
   ...["table_new", "table_free", "table_generation"],
   ...["context_new", "context_free", "context_trace"],
   ...["shard_compile", "shard_put", "shard_validate", "shard_load", "shard_remove"],
-  ...["key_compile", "peers_load", "peers_remove", "peers_find"],
+  ...["peers_load", "peers_remove", "peers_find"],
   ...["route", "resume", "release_decision", "render_setting"],
   ...["peer_pick", "peer_done", "peer_state", "peer_status"],
   ...["ring_crc32", "peer_set_compile", "peer_set_validate", "peer_set_lookup", "peer_set_lookup_key"],
