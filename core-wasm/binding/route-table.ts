@@ -298,7 +298,7 @@ export class RouteTable implements RoutingTable {
   peersOf(upstreamKey: string): PeerStatus[] {
     const image = this.#findPeers(upstreamKey);
     if (!image) return [];
-    return this.#peerSet(image).peers.map(({ address, port, weight, draining }, index) => {
+    return this.#peerSet(image).peers.map(({ address, port, weight, draining = false }, index) => {
       const word = this.#core.exports.peer_status(this.#context.pointer, this.#token(image, index) | 0);
       return { address, port, weight, draining, state: STATES[word & 3], conns: word >>> 3, out: (word & 4) !== 0 };
     });

@@ -15,7 +15,7 @@ const EXPORTS = [
   ...["route", "resume", "release_decision", "render_setting"],
   ...["peer_pick", "peer_done", "peer_state", "peer_status"],
   ...["ring_crc32", "peer_set_compile", "peer_set_validate", "peer_set_lookup", "peer_set_lookup_key"],
-  ...["peer_set_lookup_many", "peer_set_position", "peer_set_owner", "peer_set_walk", "peer_set_round_robin"],
+  ...["peer_set_lookup_many", "peer_set_position", "peer_set_owner", "peer_set_walk"],
   ...["health_new", "health_set", "health_state", "health_report"],
   ...["regex_compile", "regex_test", "regex_captures", "regex_run", "regex_validate", "regex_scratch_size"],
 ];
