@@ -184,6 +184,17 @@ describe("values", () => {
     table.free();
   });
 
+  it("that are long arrive byte for byte, whatever bytes they have", () => {
+    const table = makeRoutingTable();
+    table.setHost(hostRules([route(prefix("/"), answer(header("x-first"), "|", header("x-second")))]));
+    const every = Array.from({ length: 512 }, (_, i) => String.fromCharCode(i & 255)).join("");
+    for (const value of ["a".repeat(1000), `${"a".repeat(999)}\xff`, `\x80${"a".repeat(999)}`, every]) {
+      const headers = { "x-first": value, "x-second": "second" };
+      expect(table.decide(request("/", { headers }), 0)).toMatchObject({ body: `${value}|second` });
+    }
+    table.free();
+  });
+
   it("of a header change stay right when the hash key reads another header", () => {
     const table = makeRoutingTable();
     const headers: HeaderChange[] = [{ op: "set-request", name: "X-Copy", value: [header("x-first")] }];
@@ -274,7 +285,6 @@ describe("a wrong call is answered with a status", () => {
     const { exports, context, table } = raw;
     const calls = (pointer: number) => [
       exports.table_generation(pointer),
-      exports.shard_put(pointer, 0, 0, context),
       exports.shard_load(pointer, 0, 0),
       exports.shard_remove(pointer, 0, 0, 0),
       exports.peers_load(pointer, 0, 0),
@@ -301,14 +311,14 @@ describe("a wrong call is answered with a status", () => {
       [0xfffffffc, 8],
     ]) {
       const statuses = [
-        exports.shard_put(table, at, length, 0),
-        exports.shard_compile(at, length, 0),
         exports.shard_validate(at, length),
+        exports.shard_validate(at, length, 1),
+        exports.regex_compile(at, length, 0, 0),
         exports.shard_load(table, at, length),
         exports.shard_remove(table, 0, at, length),
         exports.peers_load(table, at, length),
         exports.peers_remove(table, at, length),
-        exports.shard_compile(0, 0, outside - 12),
+        exports.regex_compile(0, 0, 0, outside - 12),
       ];
       expect(new Set(statuses)).toEqual(new Set([E_POINTER]));
       expect(exports.peers_find(table, at, length)).toBe(0);
