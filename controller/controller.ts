@@ -1,6 +1,7 @@
 import type { PatternChecker } from "../core-wasm/binding/api.js";
 import type { FileProblem } from "./files/file-problem.js";
 import { FolderSource } from "./files/folder-source.js";
+import type { SourceKind } from "./model/classes.js";
 import { type ObjectChange, RoutingModel } from "./model/routing-model.js";
 import type { Logger } from "./observability/logger.js";
 import type { Proxy as DrivenProxy } from "./proxies/proxy.js";
@@ -12,10 +13,15 @@ export interface ControllerParts {
   proxy: DrivenProxy;
   logger: Logger;
   ingressClass?: string;
+  controllerClass?: string;
+  /** Where the objects come from; a folder by default. */
+  source?: SourceKind;
+  /** Told, once a change is in force, of the objects (`Kind/namespace/name`) whose state may be another one now. */
+  onApplied?: (objects: ReadonlySet<string>) => void;
 }
 
 /**
- * Keeps a proxy in step with the objects of a folder: changes go through the model into plans, and plans into the proxy,
+ * Keeps a proxy in step with the objects of a folder or a cluster: changes go through the model into plans, and plans into the proxy,
  * one after another. Whatever is wrong with an object, a file or a step is logged, and everything else goes on.
  */
 export class Controller {
@@ -23,6 +29,7 @@ export class Controller {
   readonly #planner = new Planner();
   readonly #proxy: DrivenProxy;
   readonly #logger: Logger;
+  readonly #onApplied: (objects: ReadonlySet<string>) => void;
   #source: FolderSource | undefined;
   #applying: Promise<void> = Promise.resolve();
   /** What was last said about an object, so that it is said once. */
@@ -31,10 +38,12 @@ export class Controller {
   constructor(parts: ControllerParts) {
     this.#proxy = parts.proxy;
     this.#logger = parts.logger;
+    this.#onApplied = parts.onApplied ?? (() => {});
     this.model = new RoutingModel({
       checker: parts.checker,
-      source: "folder",
+      source: parts.source ?? "folder",
       ...(parts.ingressClass === undefined ? {} : { ingressClass: parts.ingressClass }),
+      ...(parts.controllerClass === undefined ? {} : { controllerClass: parts.controllerClass }),
     });
   }
 
@@ -43,8 +52,8 @@ export class Controller {
     const update = this.model.update(changes);
     const plan = this.#planner.planChanges(update);
     this.#report(update.objects);
-    if (plan.steps.length === 0) return this.#applying;
     this.#applying = this.#applying.then(async () => {
+      if (plan.steps.length === 0) return;
       const begun = performance.now();
       try {
         const { generation, failures } = await this.#proxy.apply(plan);
@@ -54,6 +63,7 @@ export class Controller {
         this.#logger.error("apply failed; the last good state stays in force", { generation: plan.generation, error });
       }
     });
+    this.#applying = this.#applying.then(() => this.#onApplied(update.objects));
     return this.#applying;
   }
 
