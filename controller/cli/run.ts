@@ -4,14 +4,15 @@ import { join } from "node:path";
 import { createSecureContext } from "node:tls";
 import type { Core } from "../../core-wasm/binding/core.js";
 import { RouteTable } from "../../core-wasm/binding/route-table.js";
-import { Controller } from "../controller.js";
+import { Controller, type ControllerParts } from "../controller.js";
 import { descriptorSink } from "../observability/line-sink.js";
 import { createLogger, type Logger } from "../observability/logger.js";
 import { EmbeddedProxy } from "../proxies/embedded/embedded-proxy.js";
 
 /** Options of `run` and `start`. */
 export interface RunOptions {
-  configDir: string;
+  /** Folder with the objects; without one they come from a cluster. */
+  configDir?: string;
   httpPort: number;
   httpsPort: number;
   /** Address that both ports are bound to. */
@@ -34,8 +35,12 @@ export interface Running {
   stop(): Promise<void>;
 }
 
-/** Starts a controller with the embedded proxy; its ports are open, its folder is not yet read. */
-export async function launch(core: Core, options: RunOptions): Promise<Running> {
+/** Starts a controller with the embedded proxy; its ports are open, no object is read yet. */
+export async function launch(
+  core: Core,
+  options: RunOptions,
+  parts: Pick<ControllerParts, "source" | "controllerClass" | "onApplied"> = {},
+): Promise<Running> {
   const log = descriptorSink(2);
   const access = descriptorSink(1);
   const logger = createLogger({ sink: log, now: Date.now });
@@ -50,6 +55,7 @@ export async function launch(core: Core, options: RunOptions): Promise<Running> 
   });
   await proxy.listen();
   const controller = new Controller({
+    ...parts,
     checker: core,
     proxy,
     logger,
@@ -109,8 +115,8 @@ export function stopSignal(): Promise<NodeJS.Signals> {
   });
 }
 
-/** `run`: serves a folder until it is told to stop. Resolves with the exit status. */
-export async function runController(core: Core, options: RunOptions): Promise<number> {
+/** `run --config-dir`: serves a folder until it is told to stop. Resolves with the exit status. */
+export async function runFolder(core: Core, options: RunOptions & { configDir: string }): Promise<number> {
   await checkFolder(options.configDir);
   const running = await launch(core, options);
   const stopped = stopSignal();
