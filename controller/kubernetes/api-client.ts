@@ -33,6 +33,8 @@ export class ApiClient {
   #loadedAt = 0;
   #pool: Pool | undefined;
   #poolKey = "";
+  /** Pools that take no new requests, but whose requests have not ended. */
+  readonly #retired = new Set<Pool>();
 
   /** `now` gives milliseconds. */
   constructor(credentials: Credentials, now: () => number) {
@@ -65,19 +67,25 @@ export class ApiClient {
    */
   async *stream(path: string, silence: number, signal: AbortSignal): AsyncGenerator<unknown, void, undefined> {
     const { body } = await this.#send({ method: "GET", path, signal }, silence);
-    for await (const line of splitLines(body as AsyncIterable<Buffer>, MAX_LINE)) yield JSON.parse(line);
+    try {
+      for await (const line of splitLines(body as AsyncIterable<Buffer>, MAX_LINE)) yield JSON.parse(line);
+    } catch (error) {
+      this.#doubt(error);
+      throw error;
+    }
   }
 
   /** Closes every connection; requests under way fail. */
   async close(): Promise<void> {
-    await this.#pool?.destroy();
-    this.#pool = undefined;
+    this.#retire();
+    await Promise.all([...this.#retired].map((pool) => pool.destroy()));
   }
 
   async #send(request: ApiRequest, bodyTimeout: number) {
     try {
       return await this.#sendOnce(request, bodyTimeout);
     } catch (error) {
+      this.#doubt(error);
       if (request.signal?.aborted || !mayBeCredentials(error)) throw error;
       this.#access = undefined;
       return this.#sendOnce(request, bodyTimeout);
@@ -100,7 +108,7 @@ export class ApiClient {
       },
       ...(request.body === undefined ? {} : { body: JSON.stringify(request.body) }),
       ...(request.signal === undefined ? {} : { signal: request.signal }),
-      headersTimeout: HEAD_TIMEOUT,
+      headersTimeout: Math.min(HEAD_TIMEOUT, bodyTimeout),
       bodyTimeout,
     });
     if (answer.statusCode >= 200 && answer.statusCode < 300) return answer;
@@ -114,7 +122,7 @@ export class ApiClient {
     const { server, ca, cert, key, servername, verify } = access;
     const poolKey = JSON.stringify([server, ...[ca, cert, key].map((pem) => pem?.toString()), servername, verify]);
     if (this.#pool !== undefined && poolKey === this.#poolKey) return this.#pool;
-    void this.#pool?.close();
+    this.#retire();
     this.#poolKey = poolKey;
     this.#pool = new Pool(new URL(server).origin, {
       connections: null,
@@ -129,6 +137,23 @@ export class ApiClient {
       },
     });
     return this.#pool;
+  }
+
+  /** After a silence no idle connection is trusted any more: a network that drops packets drops those of all of them. */
+  #doubt(error: unknown): void {
+    const code = (error as { code?: unknown } | undefined)?.code;
+    if (code === "UND_ERR_HEADERS_TIMEOUT" || code === "UND_ERR_BODY_TIMEOUT") this.#retire();
+  }
+
+  #retire(): void {
+    const pool = this.#pool;
+    this.#pool = undefined;
+    if (pool === undefined) return;
+    this.#retired.add(pool);
+    pool
+      .close()
+      .catch(() => undefined)
+      .finally(() => this.#retired.delete(pool));
   }
 }
 

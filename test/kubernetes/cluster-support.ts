@@ -1,8 +1,9 @@
 import { afterAll, beforeAll } from "vitest";
 import { ApiClient } from "../../controller/kubernetes/api-client.js";
+import { statusOf } from "../../controller/kubernetes/api-error.js";
 import { systemClock } from "../../controller/kubernetes/clock.js";
 import { ClusterSource, type ClusterSourceOptions } from "../../controller/kubernetes/cluster-source.js";
-import { kubeconfig } from "../../controller/kubernetes/credentials.js";
+import { type Credentials, kubeconfig } from "../../controller/kubernetes/credentials.js";
 import type { ObjectChange } from "../../controller/model/routing-model.js";
 import { createLogger } from "../../controller/observability/logger.js";
 import { refText } from "../../controller/resources/object-ref.js";
@@ -46,13 +47,37 @@ export class Delivered {
   }
 }
 
+/** Notes what the API server answers to watches, and lets a test step in before one begins. */
+export class WatchingClient extends ApiClient {
+  /** Status of refused watches and codes of ERROR events. */
+  readonly failures: number[] = [];
+  beforeWatch: (path: string) => Promise<void> = async () => undefined;
+
+  override async *stream(path: string, silence: number, signal: AbortSignal): AsyncGenerator<unknown, void, undefined> {
+    await this.beforeWatch(path);
+    try {
+      for await (const event of super.stream(path, silence, signal)) {
+        const { type, object } = event as { type: string; object: { code?: number } };
+        if (type === "ERROR") this.failures.push(object.code ?? 0);
+        yield event;
+      }
+    } catch (error) {
+      this.failures.push(statusOf(error));
+      throw error;
+    }
+  }
+}
+
 /** A source that follows `cluster` until the test ends. */
 export function follow(
   cluster: TestCluster,
-  options: Partial<ClusterSourceOptions> & { kubeconfigFile?: string } = {},
-): { source: ClusterSource; seen: Delivered; client: ApiClient } {
+  options: Partial<ClusterSourceOptions> & { kubeconfigFile?: string; credentials?: Credentials; later?: boolean } = {},
+): { source: ClusterSource; seen: Delivered; client: WatchingClient } {
   const seen = new Delivered();
-  const client = new ApiClient(kubeconfig(options.kubeconfigFile ?? cluster.kubeconfig()), systemClock.now);
+  const client = new WatchingClient(
+    options.credentials ?? kubeconfig(options.kubeconfigFile ?? cluster.kubeconfig()),
+    systemClock.now,
+  );
   const source = new ClusterSource({
     client,
     clock: systemClock,
@@ -62,7 +87,7 @@ export function follow(
     deliver: async (changes) => seen.take(changes),
     ...options,
   });
-  source.start();
+  if (!options.later) source.start();
   cleanup(async () => {
     await source.close();
     await client.close();
