@@ -164,6 +164,19 @@ export function definition(kind: "VirtualServer" | "VirtualServerRoute"): KubeOb
   };
 }
 
+/** Resolves when the API server takes objects of the kinds that were defined. */
+export async function installed({ admin }: TestCluster): Promise<void> {
+  const path = (plural: string) => `/apis/k8s.njet.org/v1/${plural}`;
+  const there = async () => {
+    const answers = await Promise.all([
+      admin.raw("GET", path("virtualservers")),
+      admin.raw("GET", path("virtualserverroutes")),
+    ]);
+    return answers.every(({ status }) => status === 200);
+  };
+  while (!(await there())) await new Promise((resolve) => setTimeout(resolve, 50));
+}
+
 export const virtualServer = (name: string, spec: Record<string, unknown> = {}): KubeObject => ({
   apiVersion: "k8s.njet.org/v1",
   kind: "VirtualServer",
