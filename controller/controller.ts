@@ -3,9 +3,19 @@ import type { FileProblem } from "./files/file-problem.js";
 import { FolderSource } from "./files/folder-source.js";
 import type { SourceKind } from "./model/classes.js";
 import { type ObjectChange, RoutingModel } from "./model/routing-model.js";
+import type { Upstream } from "./model/types.js";
 import type { Logger } from "./observability/logger.js";
 import type { Proxy as DrivenProxy } from "./proxies/proxy.js";
 import { Planner } from "./reconcile/plan-changes.js";
+
+/** Active health checks, as a controller feeds them. */
+export interface HealthChecks {
+  /** Upstreams that are different now. */
+  update(upstreams: ReadonlyMap<string, Upstream | undefined>): void;
+  /** Everything that is there at the start has been given. */
+  ready(): void;
+  close(): Promise<void>;
+}
 
 /** What a controller is made of. */
 export interface ControllerParts {
@@ -18,11 +28,13 @@ export interface ControllerParts {
   source?: SourceKind;
   /** Told, once a change is in force, of the objects (`Kind/namespace/name`) whose state may be another one now. */
   onApplied?: (objects: ReadonlySet<string>) => void;
+  /** Undefined: no peer is checked. */
+  health?: HealthChecks;
 }
 
 /**
- * Keeps a proxy in step with the objects of a folder or a cluster: changes go through the model into plans, and plans into the proxy,
- * one after another. Whatever is wrong with an object, a file or a step is logged, and everything else goes on.
+ * Keeps a proxy in step with the objects of a folder or a cluster: changes go through the model into plans, and plans into
+ * the proxy, one after another. Whatever is wrong with an object, a file or a step is logged, and everything else goes on.
  */
 export class Controller {
   readonly model: RoutingModel;
@@ -30,6 +42,7 @@ export class Controller {
   readonly #proxy: DrivenProxy;
   readonly #logger: Logger;
   readonly #onApplied: (objects: ReadonlySet<string>) => void;
+  readonly #health: HealthChecks | undefined;
   #source: FolderSource | undefined;
   #applying: Promise<void> = Promise.resolve();
   /** What was last said about an object, so that it is said once. */
@@ -39,6 +52,7 @@ export class Controller {
     this.#proxy = parts.proxy;
     this.#logger = parts.logger;
     this.#onApplied = parts.onApplied ?? (() => {});
+    this.#health = parts.health;
     this.model = new RoutingModel({
       checker: parts.checker,
       source: parts.source ?? "folder",
@@ -62,6 +76,8 @@ export class Controller {
       } catch (error) {
         this.#logger.error("apply failed; the last good state stays in force", { generation: plan.generation, error });
       }
+      // After the proxy has them: a new peer is probed when it can be used.
+      this.#health?.update(update.upstreams);
     });
     this.#applying = this.#applying.then(() => this.#onApplied(update.objects));
     return this.#applying;
@@ -85,12 +101,19 @@ export class Controller {
     this.#source = source;
     await source.start();
     await this.#applying;
+    this.started();
   }
 
-  /** Stops following the folder; the proxy is not touched. */
+  /** Everything that is there at the start is in force; `watch` says so itself. */
+  started(): void {
+    this.#health?.ready();
+  }
+
+  /** Stops following the folder, and checking peers; the proxy is not touched. */
   async close(): Promise<void> {
     await this.#source?.close();
     await this.#applying;
+    await this.#health?.close();
   }
 
   #report(objects: ReadonlySet<string>): void {

@@ -75,6 +75,7 @@ function withServing(command: Command): Command {
     )
     .option("--drain-seconds <n>", "time for requests under way after SIGTERM", seconds, 30)
     .option("--no-access-log", "write no access log")
+    .option("--run-dir <dir>", "folder that stays over a restart: health checks go on while the controller is away")
     .addOption(classOption());
 }
 

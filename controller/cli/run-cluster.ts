@@ -58,6 +58,7 @@ export async function runCluster(core: Core, options: ClusterRunOptions): Promis
   const timer = setInterval(() => {
     if (!cluster.readiness().ready) return;
     clearInterval(timer);
+    controller.started();
     logger.info("serving", running.ports);
   }, READY_POLL_MS);
   const signal = await stopped;

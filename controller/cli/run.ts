@@ -5,6 +5,8 @@ import { createSecureContext } from "node:tls";
 import type { Core } from "../../core-wasm/binding/core.js";
 import { RouteTable } from "../../core-wasm/binding/route-table.js";
 import { Controller, type ControllerParts } from "../controller.js";
+import { HealthClient } from "../health/health-client.js";
+import { RecentEvents } from "../observability/events.js";
 import { descriptorSink } from "../observability/line-sink.js";
 import { createLogger, type Logger } from "../observability/logger.js";
 import { EmbeddedProxy } from "../proxies/embedded/embedded-proxy.js";
@@ -24,6 +26,8 @@ export interface RunOptions {
   trustedProxies: string[];
   /** How long requests under way may take to end after SIGTERM. */
   drainSeconds: number;
+  /** Folder that stays over a restart: health checks go on while the controller is away. */
+  runDir?: string;
 }
 
 /** A controller at work, and how to end it. */
@@ -53,12 +57,14 @@ export async function launch(
     ...(options.accessLog ? { accessLog: access } : {}),
     ...(options.defaultCertificate === undefined ? {} : { defaultCertificate: readPair(options.defaultCertificate) }),
   });
+  const health = makeHealth(options, logger, proxy);
   await proxy.listen();
   const controller = new Controller({
     ...parts,
     checker: core,
     proxy,
     logger,
+    health,
     ...(options.ingressClass === undefined ? {} : { ingressClass: options.ingressClass }),
   });
   const { http, https } = proxy.addresses();
@@ -72,6 +78,20 @@ export async function launch(
       await Promise.all([access.close(), log.close()]);
     },
   };
+}
+
+/** Active health checks for a proxy. Throws an Error that names the option. */
+function makeHealth(options: RunOptions, logger: Logger, proxy: EmbeddedProxy): HealthClient {
+  try {
+    return new HealthClient({
+      logger,
+      events: new RecentEvents(),
+      setPeerStates: (states) => proxy.setPeerStates(states),
+      ...(options.runDir === undefined ? {} : { runDir: options.runDir }),
+    });
+  } catch (error) {
+    throw new Error(`--run-dir: ${(error as Error).message}`);
+  }
 }
 
 /** The pair of a folder. Throws an Error that names the option and says nothing of what the files hold. */

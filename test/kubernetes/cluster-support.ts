@@ -13,7 +13,7 @@ import { cleanup } from "../support/harness.js";
 
 /** The first build takes its time; with a warm cache a cluster is there in some seconds. */
 const BUILD_TIME = 50 * 60_000;
-const programs = kubePrograms();
+const programs = await kubePrograms();
 
 /** True where the real API server can't run; the reason has been printed. */
 export const noCluster = programs === undefined;

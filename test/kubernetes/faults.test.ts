@@ -71,21 +71,21 @@ describe.skipIf(noCluster)("a source", () => {
     await eventually(() => !seen.objects.has(`Service/default/${name}`), LONG);
   });
 
-  it("converges while its connections are cut again and again", async () => {
+  it("converges while its connections are cut every second for a minute", async () => {
     const { admin } = current();
     const name = prefix();
     const proxy = closing(await TcpProxy.start(current().port));
     const { source, seen } = follow(current(), { kubeconfigFile: current().kubeconfig("admin", proxy.server) });
     await synced(source);
-    for (let round = 0; round < 12; round++) {
+    for (let round = 0; round < 60; round++) {
       proxy.cut();
       await admin.apply(service(`${name}-${round}`));
       if (round > 2) await admin.delete(service(`${name}-${round - 3}`));
-      await new Promise((resolve) => setTimeout(resolve, 250));
+      await new Promise((resolve) => setTimeout(resolve, 1000));
     }
     await converges(current(), seen);
-    expect(proxy.taken).toBeGreaterThan(24);
-  });
+    expect(proxy.taken).toBeGreaterThan(120);
+  }, 120_000);
 
   it("takes a watch that is silent for too long for dead", async () => {
     const { admin } = current();

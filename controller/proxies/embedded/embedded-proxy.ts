@@ -1,12 +1,13 @@
 import { randomBytes } from "node:crypto";
 import type { AddressInfo } from "node:net";
 import type { Plan } from "../../reconcile/plan.js";
-import type { ApplyFailure, Proxy as DrivenProxy } from "../proxy.js";
+import type { ApplyFailure, Proxy as DrivenProxy, PeerStateChange } from "../proxy.js";
 import { CertificateStore } from "./certificates.js";
 import { TrustedNetworks } from "./client-address.js";
 import { ClientConnections } from "./client-connections.js";
 import { Listener } from "./listener.js";
 import { type EmbeddedProxyOptions, type Settings, settingsOf } from "./options.js";
+import { PeerStates } from "./peer-states.js";
 import { PlanSteps } from "./plan-steps.js";
 import type { ProxyShared } from "./proxy-shared.js";
 import { selfSigned } from "./self-signed.js";
@@ -25,6 +26,7 @@ const TICKET_KEY_SIZE = 48;
  */
 export class EmbeddedProxy implements DrivenProxy {
   private readonly certificates = new CertificateStore();
+  private readonly peerStates = new PeerStates();
   private readonly steps: PlanSteps;
   private readonly shared: ProxyShared;
   private readonly plain: Listener | undefined;
@@ -88,6 +90,10 @@ export class EmbeddedProxy implements DrivenProxy {
     });
     this.applying = result.catch(() => undefined);
     return result;
+  }
+
+  setPeerStates(states: readonly PeerStateChange[]): void {
+    for (const state of states) this.peerStates.set(state);
   }
 
   state(): { generation: string; serving: boolean } {

@@ -9,15 +9,18 @@ import { fileURLToPath } from "node:url";
 import { KubeClient } from "./client.js";
 
 const BUILD = fileURLToPath(new URL("build.mjs", import.meta.url));
-const SOURCE_BUILD = fileURLToPath(new URL("../../../test/real/kube/build.mjs", import.meta.url));
 const READY_MS = 60_000;
 
 /** Builds what is missing and returns the folder with the programs; undefined, after the reason was printed, without Go. */
-export function kubePrograms(): string | undefined {
-  const script = existsSync(BUILD) ? BUILD : SOURCE_BUILD;
-  const built = spawnSync(process.execPath, [script], { encoding: "utf8", stdio: ["ignore", "pipe", "inherit"] });
-  if (built.status === 0) return built.stdout.trim();
-  if (built.status === 3) return undefined;
+export async function kubePrograms(): Promise<string | undefined> {
+  const built = spawn(process.execPath, [BUILD], { stdio: ["ignore", "pipe", "inherit"] });
+  let folder = "";
+  built.stdout.setEncoding("utf8").on("data", (text: string) => {
+    folder += text;
+  });
+  const status = await new Promise((resolve) => built.on("close", resolve));
+  if (status === 0) return folder.trim();
+  if (status === 3) return undefined;
   throw new Error("the Kubernetes API server could not be built");
 }
 
