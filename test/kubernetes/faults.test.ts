@@ -7,7 +7,8 @@ import type { KubeObject } from "../real/kube/client.js";
 import type { TestCluster } from "../real/kube/cluster.js";
 import { TcpProxy } from "../real/kube/tcp-proxy.js";
 import { cleanUpAfterEach, closing, eventually } from "../support/harness.js";
-import { type Delivered, follow, noCluster, service, slice, useCluster } from "./cluster-support.js";
+import { type Delivered, follow, noCluster, useCluster } from "./cluster-support.js";
+import { service, slice } from "./objects.js";
 
 cleanUpAfterEach();
 // Without a cache of its own the API server asks etcd, and forgets with it.

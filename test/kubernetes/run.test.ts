@@ -1,7 +1,8 @@
 import { beforeAll, describe, expect, it } from "vitest";
 import type { KubeObject } from "../real/kube/client.js";
 import { cleanUpAfterEach } from "../support/harness.js";
-import { definition, ingress, ingressClass, installed, noCluster, service, useCluster } from "./cluster-support.js";
+import { installed, noCluster, useCluster } from "./cluster-support.js";
+import { definition, ingress, ingressClass, service } from "./objects.js";
 import { answering, answerOf, type Replica, startReplica } from "./run-support.js";
 
 cleanUpAfterEach();

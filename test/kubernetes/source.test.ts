@@ -1,17 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { cleanUpAfterEach, eventually } from "../support/harness.js";
-import {
-  definition,
-  follow,
-  ingress,
-  ingressClass,
-  namespace,
-  noCluster,
-  service,
-  slice,
-  useCluster,
-  virtualServer,
-} from "./cluster-support.js";
+import { follow, noCluster, useCluster } from "./cluster-support.js";
+import { definition, ingress, ingressClass, namespace, service, slice, virtualServer } from "./objects.js";
 
 cleanUpAfterEach();
 const current = useCluster();
