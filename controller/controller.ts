@@ -4,8 +4,10 @@ import { FolderSource } from "./files/folder-source.js";
 import type { SourceKind } from "./model/classes.js";
 import { type ObjectChange, RoutingModel } from "./model/routing-model.js";
 import type { Upstream } from "./model/types.js";
+import type { ControllerMetrics } from "./observability/controller-metrics.js";
 import type { Logger } from "./observability/logger.js";
 import type { Proxy as DrivenProxy } from "./proxies/proxy.js";
+import type { Plan } from "./reconcile/plan.js";
 import { Planner } from "./reconcile/plan-changes.js";
 
 /** Active health checks, as a controller feeds them. */
@@ -22,6 +24,8 @@ export interface ControllerParts {
   checker: PatternChecker;
   proxy: DrivenProxy;
   logger: Logger;
+  /** Counts what is done; nothing is counted without. */
+  metrics?: ControllerMetrics;
   ingressClass?: string;
   controllerClass?: string;
   /** Where the objects come from; a folder by default. */
@@ -42,6 +46,7 @@ export class Controller {
   readonly #proxy: DrivenProxy;
   readonly #logger: Logger;
   readonly #onApplied: (objects: ReadonlySet<string>) => void;
+  readonly #metrics: ControllerMetrics | undefined;
   readonly #health: HealthChecks | undefined;
   #source: FolderSource | undefined;
   #applying: Promise<void> = Promise.resolve();
@@ -52,6 +57,7 @@ export class Controller {
     this.#proxy = parts.proxy;
     this.#logger = parts.logger;
     this.#onApplied = parts.onApplied ?? (() => {});
+    this.#metrics = parts.metrics;
     this.#health = parts.health;
     this.model = new RoutingModel({
       checker: parts.checker,
@@ -71,9 +77,13 @@ export class Controller {
       const begun = performance.now();
       try {
         const { generation, failures } = await this.#proxy.apply(plan);
-        const duration = Math.round((performance.now() - begun) * 10) / 10;
+        const taken = performance.now() - begun;
+        this.#metrics?.applied(plan, taken / 1000, failures.length);
+        this.#countCertificates(plan, new Set(failures.map(({ piece }) => piece)));
+        const duration = Math.round(taken * 10) / 10;
         this.#logger.info("applied", { generation, steps: plan.steps.length, failures: failures.length, ms: duration });
       } catch (error) {
+        this.#metrics?.applyFailed();
         this.#logger.error("apply failed; the last good state stays in force", { generation: plan.generation, error });
       }
       // After the proxy has them: a new peer is probed when it can be used.
@@ -116,6 +126,15 @@ export class Controller {
     await this.#health?.close();
   }
 
+  #countCertificates(plan: Plan, refused: ReadonlySet<string>): void {
+    for (const step of plan.steps) {
+      if (step.step === "remove-certificate") this.#metrics?.certificate(step.host, undefined);
+      // Where one was refused, the last good one is in use.
+      if (step.step !== "set-certificate" || refused.has(step.certificate.host)) continue;
+      this.#metrics?.certificate(step.certificate.host, step.certificate);
+    }
+  }
+
   #report(objects: ReadonlySet<string>): void {
     for (const key of objects) {
       const [kind, namespace, name] = key.split("/") as [
@@ -124,6 +143,7 @@ export class Controller {
         string,
       ];
       const state = this.model.problems({ kind, namespace, name });
+      this.#metrics?.object(key, state && { kind, state: state.state });
       const problems = state?.problems.map(({ path, code, message }) => ({ path, code, message })) ?? [];
       const text = state === undefined || problems.length === 0 ? "" : JSON.stringify([state.state, problems]);
       if (text === (this.#said.get(key) ?? "")) continue;

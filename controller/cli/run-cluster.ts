@@ -54,16 +54,20 @@ export async function runCluster(core: Core, options: ClusterRunOptions): Promis
     stateOf: (ref) => controller.model.problems(ref),
     referencedBy: (ref) => controller.model.referencedBy(ref),
   });
+  const joined = cluster;
+  running.metrics.leads = () => joined.leads;
   await cluster.start();
   const timer = setInterval(() => {
     if (!cluster.readiness().ready) return;
     clearInterval(timer);
     controller.started();
+    running.setReady(true);
     logger.info("serving", running.ports);
   }, READY_POLL_MS);
   const signal = await stopped;
   clearInterval(timer);
   logger.info("draining", { signal });
+  running.setReady(false);
   await cluster.close();
   await running.stop();
   return 0;

@@ -5,7 +5,6 @@
 
 import { pad4, S_COOKIE, SETTING_HEADER } from "./image/layout";
 import { validateShard } from "./image/validate";
-import { decide, goOn } from "./match/evaluate";
 import { alloc as allocate, inMemory, free as release, usedBytes } from "./memory/heap";
 import { MODE_HEADER, overflowed, render } from "./request/render";
 import { E_LIMIT, E_MEMORY, E_POINTER, E_STATE, OK } from "./status";
@@ -43,6 +42,8 @@ import { clearUpstreams, findUpstream, loadPeers, unloadPeers } from "./table/up
 
 export * from "./balance/exports";
 export * from "./health/exports";
+/** Deciding a request, and going on after NEED. See ABI.md, "Deciding a request". */
+export { decide as route, goOn as resume } from "./match/evaluate";
 export * from "./match/peer-exports";
 export * from "./regex/exports";
 
@@ -150,16 +151,6 @@ export function peers_find(table: usize, key: usize, length: u32): usize {
   if (!isTable(table) || !inMemory(key, length)) return 0;
   let record = findUpstream(table, key, length);
   return record ? <usize>load<u32>(record, U_PEERS) : 0;
-}
-
-/** Decides a request: 0 decided, 1 NEED, or a status below zero. See ABI.md, "Deciding a request". */
-export function route(ctx: usize, hostLength: u32, targetLength: u32, flags: u32, random: u32): i32 {
-  return decide(ctx, hostLength, targetLength, flags, random);
-}
-
-/** Goes on after NEED. */
-export function resume(ctx: usize): i32 {
-  return goOn(ctx);
 }
 
 /** Lets go of what the last decision refers to, so that replaced shards can be freed before the next request. */

@@ -1,6 +1,8 @@
 import { beforeAll, describe, expect, it } from "vitest";
+import { Child, ROOT } from "../cli/cli-support.js";
 import type { KubeObject } from "../real/kube/client.js";
 import { cleanUpAfterEach } from "../support/harness.js";
+import { ask } from "../support/http-client.js";
 import { installed, noCluster, useCluster } from "./cluster-support.js";
 import { definition, ingress, ingressClass, service } from "./objects.js";
 import { answering, answerOf, type Replica, startReplica } from "./run-support.js";
@@ -52,6 +54,7 @@ describe.skipIf(noCluster)("run, in a cluster", () => {
     await admin.apply(answering("first", "one"));
     const replica = await startReplica(current());
     expect(await answerOf(replica, "first.example.com")).toBe("one");
+    expect((await ask(replica.metrics, { path: "/readyz" })).status).toBe(200);
     await admin.apply(answering("first", "two"));
     await answers(replica, "first").toBe("two");
     await admin.apply(answering("second", "new"));
@@ -178,6 +181,18 @@ describe.skipIf(noCluster)("run, in a cluster", () => {
   });
 });
 
+describe.skipIf(noCluster)("a cluster that can't be reached", () => {
+  it("is waited for, and SIGTERM ends the wait", async () => {
+    const ports = ["--address", "127.0.0.1", "--http-port", "0", "--https-port", "0", "--metrics-port", "0"];
+    const nobody = current().kubeconfig("admin", "https://127.0.0.1:1");
+    const child = new Child(`${ROOT}dist/controller/cli/main.js`, ["run", "--kubeconfig", nobody, ...ports]);
+    await child.until("it says so", () => child.log().find((line) => line.message === "cannot list"));
+    expect(child.log().some((line) => line.message === "serving")).toBe(false);
+    child.process.kill("SIGTERM");
+    expect((await child.ended).status).toBe(0);
+  });
+});
+
 describe.skipIf(noCluster)("two replicas", () => {
   const holder = async (name: string) => {
     const lease: KubeObject = {
@@ -200,6 +215,9 @@ describe.skipIf(noCluster)("two replicas", () => {
     await expect.poll(() => statusOf(object), LONG).toMatchObject({ state: "Valid" });
     const before = await statusOf(object);
     expect(leads(second)).toBe(false);
+    const leader = async (replica: Replica) =>
+      (await ask(replica.metrics, { path: "/stats" })).body.match(/^njet_kic_leader (\d)$/m)?.[1];
+    expect([await leader(first), await leader(second)]).toEqual(["1", "0"]);
     const held = await holder("killed");
     first.process.kill("SIGKILL");
     await first.ended;

@@ -4,6 +4,10 @@
  */
 import { compareIds, I_BITS, I_BUCKETS, I_HASHES, I_OWNERS, I_POINT_COUNT, NONE } from "./peer-set-layout";
 
+/** A word of four indices of 16 bits: 1 in each, and the top bit of each. */
+const EACH: u64 = 0x0001000100010001;
+const TOPS: u64 = 0x8000800080008000;
+
 /**
  * Writes the ring of `image` from the sorted words of `freshPoints` and, where `old` is not 0, from the points of that
  * image: `remap` (u32[oldPeers]) gives the new index of each of its peers, NONE for those whose points go.
@@ -39,12 +43,36 @@ export function mergePoints(
   }
   let end = image + load<u32>(image, I_OWNERS);
   let shift = 32 - <u32>load<u8>(image, I_BITS);
+  // Where one peer is more or less, the owners from a step on change by one: then four are done at once. Indices have 15
+  // bits; the top bit of each is free to show which are not below a number. With `all` 0 the loop over four ends at once.
+  let at: u32 = 0;
+  while (at < oldPeers && load<u32>(remap + ((<usize>at) << 2)) == at) at++;
+  let next: u32 = at < oldPeers && load<u32>(remap + ((<usize>at) << 2)) == NONE ? at + 1 : at;
+  let change: u64 = next < oldPeers ? <u64>load<u32>(remap + ((<usize>next) << 2)) - <u64>next : 0;
+  let all: u64 = EACH * <u64>oldPeers;
+  for (let i = next; i < oldPeers; i++) {
+    let now = load<u32>(remap + ((<usize>i) << 2));
+    if (now == NONE || <u64>now != <u64>i + change) all = 0;
+  }
+  let step: u64 = EACH * <u64>at;
+  let after: u64 = EACH * <u64>next;
   while (true) {
     let stop = fresh < freshEnd ? runEnd(image, oldHash, oldEnd, oldOwner, fresh, oldPeers, remap) : oldEnd;
     while (true) {
       // The run up to the next point that goes, or to `stop`.
       let start = oldHash;
       let now: u32 = 0;
+      for (; oldHash + 16 <= stop && left >= 4; oldHash += 16) {
+        let four = load<u64>(oldOwner);
+        let tops = four | TOPS;
+        let above = (tops - step) & TOPS;
+        // One that goes, or is no peer, is for the loop below.
+        if ((above ^ ((tops - after) & TOPS)) | ((tops - all) & TOPS) | (four & TOPS)) break;
+        store<u64>(owner, four + (above >> 15) * change);
+        oldOwner += 8;
+        owner += 8;
+        left -= 4;
+      }
       for (; oldHash < stop; oldHash += 4, oldOwner += 2) {
         let before = <u32>load<u16>(oldOwner);
         if (before >= oldPeers) return false;
@@ -70,17 +98,23 @@ export function mergePoints(
       oldOwner += 2;
     }
     if (fresh == freshEnd) break;
-    if (!left--) return false;
+    // The point that stopped the old ones, and all that come before the next old one.
+    let bar = oldHash < oldEnd ? load<u32>(oldHash) : NONE;
     let bound = load<u32>(fresh, 4);
-    if (moves) {
-      let top = buckets + ((<usize>(bound >> shift)) << 2);
-      for (; bucket <= top; bucket += 4, oldBucket += 4) store<u32>(bucket, <u32>(hash - hashes) >> 2);
-    }
-    store<u32>(hash, bound);
-    store<u16>(owner, load<u16>(fresh));
-    hash += 4;
-    owner += 2;
-    fresh += 8;
+    do {
+      if (!left--) return false;
+      if (moves) {
+        let top = buckets + ((<usize>(bound >> shift)) << 2);
+        for (; bucket <= top; bucket += 4, oldBucket += 4) store<u32>(bucket, <u32>(hash - hashes) >> 2);
+      }
+      store<u32>(hash, bound);
+      store<u16>(owner, load<u16>(fresh));
+      hash += 4;
+      owner += 2;
+      fresh += 8;
+      if (fresh == freshEnd) break;
+      bound = load<u32>(fresh, 4);
+    } while (bound < bar || oldHash == oldEnd);
   }
   if (left) return false;
   if (!moves) countBuckets(hashes, hash, buckets, shift);
@@ -110,11 +144,16 @@ function runEnd(image: usize, low: usize, end: usize, owner: usize, fresh: usize
 
 /** Writes to `bucket` on, for each bucket and the end, how many of the hashes up to `end` come before it. */
 function countBuckets(hashes: usize, end: usize, bucket: usize, shift: u32): void {
-  let buckets = bucket;
-  for (let hash = hashes; hash < end; hash += 4) {
-    let top = buckets + ((<usize>(load<u32>(hash) >> shift)) << 2);
-    for (; bucket <= top; bucket += 4) store<u32>(bucket, <u32>(hash - hashes) >> 2);
+  let last = bucket + ((<usize>4) << (32 - shift));
+  memory.fill(bucket, 0, last + 4 - bucket);
+  for (let hash = hashes; hash < end; ) {
+    let after = bucket + ((<usize>(load<u32>(hash) >> shift)) << 2);
+    hash += 4;
+    store<u32>(after, <u32>(hash - hashes) >> 2, 4);
   }
-  let last = buckets + ((<usize>1) << (34 - shift));
-  for (; bucket <= last; bucket += 4) store<u32>(bucket, <u32>(end - hashes) >> 2);
+  let most: u32 = 0;
+  for (; bucket <= last; bucket += 4) {
+    most = max(most, load<u32>(bucket));
+    store<u32>(bucket, most);
+  }
 }

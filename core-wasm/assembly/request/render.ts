@@ -19,7 +19,7 @@ import {
   X_VALUE_LENGTH,
   X_WRITE,
 } from "../table/context";
-import { ESCAPE_HEADER, ESCAPE_LOCATION, ESCAPE_PATH, isByte } from "./byte-classes";
+import { byteBits, ESCAPE_HEADER, ESCAPE_LOCATION, ESCAPE_PATH } from "./byte-classes";
 import { hasGroups } from "./groups";
 import { argumentValue, cookieValue, REQUEST_PARTS, requestPart, slotValue, variableValue } from "./values";
 
@@ -64,7 +64,7 @@ function writeEscaped(ctx: usize, from: usize, length: u32, set: u32): void {
   let end = <usize>load<u32>(ctx, X_OUTPUT) + load<u32>(ctx, X_OUTPUT_CAPACITY);
   for (let i: u32 = 0; i < length && to <= end; i++) {
     let c: u32 = load<u8>(from + i);
-    let escaped = isByte(c, set);
+    let escaped = byteBits(c, set);
     if (to + (escaped ? 3 : 1) > end) {
       to = end + 1;
     } else if (escaped) {

@@ -46,7 +46,17 @@ async function until(what: string, holds: () => Promise<boolean> | boolean): Pro
 
 /** The command, and the port that it serves http on. */
 async function run(kubeconfig: string): Promise<{ child: ChildProcess; port: number }> {
-  const ports = ["--address", "127.0.0.1", "--http-port", "0", "--https-port", "0", "--no-access-log"];
+  const ports = [
+    "--address",
+    "127.0.0.1",
+    "--http-port",
+    "0",
+    "--https-port",
+    "0",
+    "--metrics-port",
+    "off",
+    "--no-access-log",
+  ];
   const child = spawn(process.execPath, [MAIN, "run", "--kubeconfig", kubeconfig, ...ports], {
     stdio: ["ignore", "ignore", "pipe"],
   });
