@@ -107,6 +107,33 @@ describe.skipIf(noCluster)("run, in a cluster", () => {
     await expect.poll(normal, LONG).toMatchObject([{ count: 2 }]);
   });
 
+  it("tells a VirtualServerRoute who sends requests to it, or that nobody does", async () => {
+    const { admin } = current();
+    await startReplica(current());
+    const route: KubeObject = {
+      apiVersion: "k8s.njet.org/v1",
+      kind: "VirtualServerRoute",
+      metadata: { name: "part", namespace: "default" },
+      spec: {
+        ingressClassName: "njet",
+        host: "whole.example.com",
+        subroutes: [{ path: "/part", action: { return: { body: "part" } } }],
+      },
+    };
+    const whole = answering("whole", "whole");
+    await admin.apply(route);
+    await expect.poll(() => statusOf(route), LONG).toMatchObject({ reason: "NoVirtualServerFound", referencedBy: "" });
+    await admin.apply({
+      ...whole,
+      spec: { ...(whole.spec as object), routes: [{ path: "/part", route: "default/part" }] },
+    });
+    await expect
+      .poll(() => statusOf(route), LONG)
+      .toMatchObject({ state: "Valid", reason: "AddedOrUpdated", referencedBy: "default/whole" });
+    await admin.delete(whole);
+    await expect.poll(() => statusOf(route), LONG).toMatchObject({ reason: "NoVirtualServerFound", referencedBy: "" });
+  });
+
   it("publishes the addresses of a Service on Ingresses, and no other class's", async () => {
     const { admin } = current();
     const edge: KubeObject = { ...service("edge"), spec: { ports: [{ port: 80 }], externalIPs: ["192.0.2.77"] } };
