@@ -1,6 +1,7 @@
 import type { PatternChecker } from "../core-wasm/binding/api.js";
 import type { FileProblem } from "./files/file-problem.js";
 import { FolderSource } from "./files/folder-source.js";
+import type { SourceKind } from "./model/classes.js";
 import { type ObjectChange, RoutingModel } from "./model/routing-model.js";
 import type { Upstream } from "./model/types.js";
 import type { ControllerMetrics } from "./observability/controller-metrics.js";
@@ -26,19 +27,25 @@ export interface ControllerParts {
   /** Counts what is done; nothing is counted without. */
   metrics?: ControllerMetrics;
   ingressClass?: string;
+  controllerClass?: string;
+  /** Where the objects come from; a folder by default. */
+  source?: SourceKind;
+  /** Told, once a change is in force, of the objects (`Kind/namespace/name`) whose state may be another one now. */
+  onApplied?: (objects: ReadonlySet<string>) => void;
   /** Undefined: no peer is checked. */
   health?: HealthChecks;
 }
 
 /**
- * Keeps a proxy in step with the objects of a folder: changes go through the model into plans, and plans into the proxy,
- * one after another. Whatever is wrong with an object, a file or a step is logged, and everything else goes on.
+ * Keeps a proxy in step with the objects of a folder or a cluster: changes go through the model into plans, and plans into
+ * the proxy, one after another. Whatever is wrong with an object, a file or a step is logged, and everything else goes on.
  */
 export class Controller {
   readonly model: RoutingModel;
   readonly #planner = new Planner();
   readonly #proxy: DrivenProxy;
   readonly #logger: Logger;
+  readonly #onApplied: (objects: ReadonlySet<string>) => void;
   readonly #metrics: ControllerMetrics | undefined;
   readonly #health: HealthChecks | undefined;
   #source: FolderSource | undefined;
@@ -49,12 +56,14 @@ export class Controller {
   constructor(parts: ControllerParts) {
     this.#proxy = parts.proxy;
     this.#logger = parts.logger;
+    this.#onApplied = parts.onApplied ?? (() => {});
     this.#metrics = parts.metrics;
     this.#health = parts.health;
     this.model = new RoutingModel({
       checker: parts.checker,
-      source: "folder",
+      source: parts.source ?? "folder",
       ...(parts.ingressClass === undefined ? {} : { ingressClass: parts.ingressClass }),
+      ...(parts.controllerClass === undefined ? {} : { controllerClass: parts.controllerClass }),
     });
   }
 
@@ -63,8 +72,8 @@ export class Controller {
     const update = this.model.update(changes);
     const plan = this.#planner.planChanges(update);
     this.#report(update.objects);
-    if (plan.steps.length === 0) return this.#applying;
     this.#applying = this.#applying.then(async () => {
+      if (plan.steps.length === 0) return;
       const begun = performance.now();
       try {
         const { generation, failures } = await this.#proxy.apply(plan);
@@ -80,6 +89,7 @@ export class Controller {
       // After the proxy has them: a new peer is probed when it can be used.
       this.#health?.update(update.upstreams);
     });
+    this.#applying = this.#applying.then(() => this.#onApplied(update.objects));
     return this.#applying;
   }
 
@@ -101,6 +111,11 @@ export class Controller {
     this.#source = source;
     await source.start();
     await this.#applying;
+    this.started();
+  }
+
+  /** Everything that is there at the start is in force; `watch` says so itself. */
+  started(): void {
     this.#health?.ready();
   }
 

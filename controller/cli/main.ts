@@ -2,10 +2,13 @@
 import { isIP } from "node:net";
 import { Command, InvalidArgumentError, Option } from "commander";
 import { loadCore } from "../core-file.js";
+import { SERVICE_ACCOUNT_FOLDER } from "../kubernetes/credentials.js";
+import { CONTROLLER_NAME } from "../model/classes.js";
 import { TrustedNetworks } from "../proxies/embedded/client-address.js";
 import { runLint } from "./lint.js";
 import { type MatchOptions, runMatch, runMatchFile } from "./match.js";
-import { type RunOptions, runController } from "./run.js";
+import { type RunOptions, runFolder } from "./run.js";
+import { type ClusterRunOptions, runCluster } from "./run-cluster.js";
 import { runSample } from "./start.js";
 import { PACKAGE_VERSION } from "./version.js";
 
@@ -54,6 +57,15 @@ function networks(text: string): string[] {
     throw new InvalidArgumentError((error as Error).message);
   }
   return list;
+}
+
+function words(text: string): string[] {
+  return text.split(",").filter((part) => part !== "");
+}
+
+function serviceName(text: string): string {
+  if (!/^[^/]+\/[^/]+$/.test(text)) throw new InvalidArgumentError("a Service is namespace/name");
+  return text;
 }
 
 const classOption = () => new Option("--ingress-class <name>", "class of the objects to serve").default("njet");
@@ -108,10 +120,31 @@ const program = new Command("njet-kic")
   .showHelpAfterError("(--help lists the options)");
 
 withServing(program.command("run"))
-  .description("serve the objects of a folder; changes act without a restart")
-  .requiredOption("--config-dir <dir>", "folder of YAML and JSON files")
+  .description("serve the objects of a cluster or, with --config-dir, of a folder; changes act without a restart")
+  .option("--config-dir <dir>", "folder of YAML and JSON files, instead of a cluster")
   .addOption(new Option("--proxy <name>", "proxy to drive").choices(["embedded"]).default("embedded"))
-  .action(async (options: RunOptions) => finish(runController(await loadCore(), options)));
+  .option("--kubeconfig <file>", "kubeconfig of the cluster; without it the service account of the pod counts")
+  .option("--service-account-dir <dir>", "folder with token, ca.crt and namespace", SERVICE_ACCOUNT_FOLDER)
+  .option("--controller-class <name>", "spec.controller of the IngressClasses to serve", CONTROLLER_NAME)
+  .addOption(
+    new Option("--watch-namespace <names>", "namespaces to watch, comma-separated; may be repeated")
+      .argParser((text: string, before: string[]) => [...before, ...words(text)])
+      .default([], "all"),
+  )
+  .option("--watch-namespace-selector <labels>", "labels of further namespaces to watch, such as edge=public")
+  .option("--publish-service <namespace/name>", "Service whose addresses go into status", serviceName)
+  .addOption(
+    new Option("--publish-status-address <addresses>", "addresses that go into status, comma-separated")
+      .argParser((text: string, before: string[]) => [...before, ...words(text)])
+      .default([], "none"),
+  )
+  .option("--leader-election-lease <name>", "Lease of the replicas that serve the same objects (njet-kic-CLASS)")
+  .option("--leader-election-namespace <name>", "namespace of that Lease; our own if absent")
+  .action(async (options: ClusterRunOptions) => {
+    const core = await loadCore();
+    const { configDir } = options;
+    await finish(configDir === undefined ? runCluster(core, options) : runFolder(core, { ...options, configDir }));
+  });
 
 withServing(program.command("start"))
   .description("as run; without --config-dir, serve the sample in examples/cafe with upstreams of its own")
@@ -119,7 +152,7 @@ withServing(program.command("start"))
   .action(async (options: Omit<RunOptions, "configDir"> & { configDir?: string }) => {
     const core = await loadCore();
     const { configDir } = options;
-    await finish(configDir === undefined ? runSample(core, options) : runController(core, { ...options, configDir }));
+    await finish(configDir === undefined ? runSample(core, options) : runFolder(core, { ...options, configDir }));
   });
 
 program

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { createSecureContext } from "node:tls";
 import type { Core } from "../../core-wasm/binding/core.js";
 import { RouteTable } from "../../core-wasm/binding/route-table.js";
-import { Controller } from "../controller.js";
+import { Controller, type ControllerParts } from "../controller.js";
 import { HealthClient } from "../health/health-client.js";
 import { ControllerMetrics } from "../observability/controller-metrics.js";
 import { RecentEvents } from "../observability/events.js";
@@ -16,7 +16,8 @@ import { PACKAGE_VERSION } from "./version.js";
 
 /** Options of `run` and `start`. */
 export interface RunOptions extends MetricsOptions {
-  configDir: string;
+  /** Folder with the objects; without one they come from a cluster. */
+  configDir?: string;
   httpPort: number;
   httpsPort: number;
   /** Address that both ports are bound to. */
@@ -38,14 +39,21 @@ export interface Running {
   logger: Logger;
   /** `metrics` is undefined where that port is not open. */
   ports: { http: number; https: number; metrics: number | undefined };
+  metrics: ControllerMetrics;
+  /** What `/readyz` says; false at the beginning. */
+  setReady(ready: boolean): void;
   /** Reads the folder and follows it; what it holds is in force, and the controller ready, when this resolves. */
   watch(folder: string): Promise<void>;
   /** Stops taking requests, lets those under way end, and gives everything back. */
   stop(): Promise<void>;
 }
 
-/** Starts a controller with the embedded proxy; its ports are open, its folder is not yet read. */
-export async function launch(core: Core, options: RunOptions): Promise<Running> {
+/** Starts a controller with the embedded proxy; its ports are open, no object is read yet. */
+export async function launch(
+  core: Core,
+  options: RunOptions,
+  parts: Pick<ControllerParts, "source" | "controllerClass" | "onApplied"> = {},
+): Promise<Running> {
   const log = descriptorSink(2);
   const access = descriptorSink(1);
   const logger = createLogger({ sink: log, now: Date.now });
@@ -61,11 +69,11 @@ export async function launch(core: Core, options: RunOptions): Promise<Running> 
   });
   const metrics = new ControllerMetrics();
   const health = makeHealth(options, logger, proxy, metrics);
-  let watching = false;
+  let ready = false;
   const endpoint = await openMetrics(
     options,
     [...proxy.metrics(options.metricsPrefix, PACKAGE_VERSION), metrics],
-    () => watching && proxy.state().serving,
+    () => ready && proxy.state().serving,
     logger,
   );
   try {
@@ -75,6 +83,7 @@ export async function launch(core: Core, options: RunOptions): Promise<Running> 
     throw error;
   }
   const controller = new Controller({
+    ...parts,
     checker: core,
     proxy,
     logger,
@@ -87,9 +96,13 @@ export async function launch(core: Core, options: RunOptions): Promise<Running> 
     controller,
     logger,
     ports: { http: http?.port ?? 0, https: https?.port ?? 0, metrics: endpoint?.port },
+    metrics,
+    setReady(value) {
+      ready = value;
+    },
     async watch(folder) {
       await controller.watch(folder);
-      watching = true;
+      ready = true;
     },
     async stop() {
       await controller.close();
@@ -162,8 +175,8 @@ export function stopSignal(): Promise<NodeJS.Signals> {
   });
 }
 
-/** `run`: serves a folder until it is told to stop. Resolves with the exit status. */
-export async function runController(core: Core, options: RunOptions): Promise<number> {
+/** `run --config-dir`: serves a folder until it is told to stop. Resolves with the exit status. */
+export async function runFolder(core: Core, options: RunOptions & { configDir: string }): Promise<number> {
   await checkFolder(options.configDir);
   const running = await launch(core, options);
   const stopped = stopSignal();

@@ -23,6 +23,8 @@ export interface WatchedCertificate {
 export class ControllerMetrics implements MetricsSource {
   /** What active health checks tell. */
   readonly health = new HealthCounters();
+  /** Whether this replica writes status; undefined where there is nothing to lead. */
+  leads: (() => boolean) | undefined;
   private readonly applyDuration = new Histogram(APPLY_BUCKETS);
   private readonly steps = new Map<string, number>();
   private applyErrors = 0;
@@ -75,6 +77,9 @@ export class ControllerMetrics implements MetricsSource {
     page.family("njet_kic_generation_info", "gauge", "The generation in force: a counter and a hash of the content");
     if (this.generation !== "") {
       page.sample("njet_kic_generation_info", labelText("generation", this.generation), 1);
+    }
+    if (this.leads !== undefined) {
+      page.single("njet_kic_leader", "gauge", "1 while this replica writes status and Events", this.leads() ? 1 : 0);
     }
     yield;
     this.writeObjects(page);
