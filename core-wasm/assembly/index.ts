@@ -9,21 +9,23 @@ import { alloc as allocate, inMemory, free as release, usedBytes } from "./memor
 import { MODE_HEADER, overflowed, render } from "./request/render";
 import { E_LIMIT, E_MEMORY, E_POINTER, E_STATE, OK } from "./status";
 import {
+  COUNTS_SIZE,
   D_RENDERED,
   D_SETTINGS,
   D_SETTINGS_LENGTH,
   D_SHARD,
   freeContext,
-  growCounts,
-  growCursors,
-  growScratch,
+  growArray,
   isContext,
   keepTrace,
   looksLikeContext,
+  X_COUNTS,
+  X_SCRATCH,
   X_TABLE,
   X_WRITE,
 } from "./table/context";
-import { clearShards, loadShard, unloadShard } from "./table/shards";
+import { clearTable, loadPeers, unloadPeers } from "./table/peer-sets";
+import { loadShard, unloadShard } from "./table/shards";
 import {
   addContext,
   dropContext,
@@ -31,14 +33,13 @@ import {
   isTable,
   newTable,
   releaseDecision,
-  scratchSize,
   T_CONTEXTS,
-  T_CURSORS,
   T_GENERATION,
   T_PEER_COUNT,
+  T_SCRATCH,
 } from "./table/table";
 import { U_PEERS } from "./table/upstream-record";
-import { clearUpstreams, findUpstream, loadPeers, unloadPeers } from "./table/upstreams";
+import { findUpstream } from "./table/upstreams";
 
 export * from "./balance/exports";
 export * from "./health/exports";
@@ -78,11 +79,9 @@ export function table_free(table: usize): i32 {
   while (true) {
     let ctx: usize = load<u32>(table, T_CONTEXTS);
     if (!ctx) break;
-    dropContext(table, ctx);
-    freeContext(ctx);
+    context_free(ctx);
   }
-  clearShards(table);
-  clearUpstreams(table);
+  clearTable(table);
   freeTable(table);
   return OK;
 }
@@ -97,9 +96,8 @@ export function context_new(table: usize, input: u32, output: u32): usize {
   let ctx = addContext(table, input, output);
   if (!ctx) return 0;
   if (
-    growCursors(ctx, load<u32>(table, T_CURSORS)) &&
-    growCounts(ctx, load<u32>(table, T_PEER_COUNT)) &&
-    growScratch(ctx, scratchSize(table))
+    growArray(ctx + X_COUNTS, load<u32>(table, T_PEER_COUNT), COUNTS_SIZE) &&
+    growArray(ctx + X_SCRATCH, load<u32>(table, T_SCRATCH), 1)
   ) {
     return ctx;
   }

@@ -101,10 +101,8 @@ export const STAGE_DONE: u32 = 5;
 export function refuse(ctx: usize, status: u32): i32 {
   store<u32>(ctx, ACTION_RETURN, D_ACTION);
   store<u32>(ctx, status, D_STATUS);
-  store<u32>(ctx, 0, D_TEXT);
-  store<u32>(ctx, 0, D_TEXT_LENGTH);
-  store<u32>(ctx, 0, D_TYPE_LENGTH);
-  store<u32>(ctx, 0, D_SETTINGS_LENGTH);
+  // Text, content type and settings: address and length of each.
+  memory.fill(ctx + D_TEXT, 0, 24);
   store<u32>(ctx, STAGE_DONE, X_STAGE);
   return OK;
 }

@@ -23,9 +23,6 @@ import { peerSetOwner, peerSetPosition } from "../balance/peer-set-pick";
 import { mix32 } from "../memory/bytes";
 import { OK } from "../status";
 import {
-  CURSOR_FAILING,
-  CURSOR_UNDER_WAY,
-  cursorAt,
   D_PEER,
   D_PEERS,
   D_POSITION,
@@ -38,14 +35,24 @@ import {
   X_TRIED,
   X_TRIED_COUNT,
 } from "../table/context";
-import { COUNT_CHECKED, COUNT_CONNS, COUNT_FAILS, COUNT_PROBED, countsOf, slotOf, tokenOf } from "../table/peer-slots";
+import {
+  COUNT_CHECKED,
+  COUNT_CONNS,
+  COUNT_FAILS,
+  COUNT_PROBED,
+  CURSOR_FAILING,
+  CURSOR_UNDER_WAY,
+  countsOf,
+  cursorOf,
+  slotOf,
+  tokenOf,
+} from "../table/peer-slots";
 import {
   TROUBLE_CAPPED,
   TROUBLE_COUNTED,
   TROUBLE_RAMPS,
   TROUBLE_STATES,
   TROUBLE_WEIGHTS,
-  U_CURSOR,
   U_TROUBLE,
   U_WEIGHT,
 } from "../table/upstream-record";
@@ -203,7 +210,7 @@ export function choosePeer(ctx: usize, hashed: bool, hash: u32, session: u32, tr
   let image: usize = load<u32>(ctx, D_PEERS);
   let record: usize = load<u32>(ctx, D_UPSTREAM);
   let trouble = load<u32>(record, U_TROUBLE);
-  let cursor = cursorAt(ctx, load<u32>(record, U_CURSOR));
+  let cursor = cursorOf(ctx, record);
   let failing = load<u32>(cursor, CURSOR_FAILING);
   let method: u32 = load<u8>(image, I_METHOD);
   if (!(method | trouble | failing | count | session)) {
