@@ -19,12 +19,13 @@ const OBJECT_ENTRIES = {
     remedy: "Use the version that the message names.",
   },
   ANNOTATION_INVALID: {
-    meaning: "An annotation that acts has a value that it cannot have.",
-    remedy: "Give it one of the values that the message lists.",
+    meaning:
+      "An annotation has a value that it cannot have: use-regex makes the Ingress Invalid, others have their default.",
+    remedy: "Give it a value of the kind that the message describes.",
   },
   ANNOTATION_NO_EFFECT: {
-    meaning: "An annotation of the NGINX family is set that has no effect here.",
-    remedy: "Remove it, or say what it should do with a VirtualServer.",
+    meaning: "An annotation of the NGINX family has no effect here, or none beside the others of its object.",
+    remedy: "Remove it, do what the message says, or use a VirtualServer.",
   },
   CAPTURE_UNKNOWN: {
     meaning: "A text refers to a group that the pattern of its route does not have.",
@@ -57,6 +58,10 @@ const OBJECT_ENTRIES = {
   FIELD_CONFLICT: {
     meaning: "Fields exclude each other, or exactly one of several is needed.",
     remedy: "Keep exactly one of the fields that the message lists.",
+  },
+  FIELD_NO_EFFECT: {
+    meaning: "A field is correct, but has no effect beside the others of its object.",
+    remedy: "Do what the message says, or remove the field.",
   },
   FIELD_REQUIRED: {
     meaning: "A field that is needed is missing or empty.",
@@ -113,6 +118,10 @@ const OBJECT_ENTRIES = {
   PATH_UNREACHABLE: {
     meaning: "A path can never match, because request paths are decoded and normalised before they are compared.",
     remedy: "Write the path as it is after decoding, with single slashes and without dot segments.",
+  },
+  POLICY_NOT_ENFORCED: {
+    meaning: "A host or route names policies, which do not act in this version: it answers 500 instead of being open.",
+    remedy: "Remove the policies if requests may pass without them.",
   },
   REGEX_INVALID: {
     meaning: "A pattern does not compile.",

@@ -15,12 +15,16 @@ export interface PeersResult {
  *
  * Ready endpoints take part; with publishNotReadyAddresses those that are not ready too; terminating ones do not. If
  * that leaves none, endpoints that terminate but still serve are used, as kube-proxy does (KEP-1669), so that the last
- * pod of a rollout answers until its successor is ready.
+ * pod of a rollout answers until its successor is ready. With `keepDraining`, for an upstream whose clients stay with
+ * their peer, those that terminate but still serve are always there, marked as draining: old sessions end where they
+ * began, and the core gives them nothing else while another peer is left. An endpoint that takes part by one slice and
+ * terminates by another takes part.
  */
 export function findPeers(
   service: ServiceFragment | undefined,
   port: PortRef,
   slices: Iterable<EndpointSliceFragment>,
+  keepDraining: boolean,
 ): PeersResult {
   if (service === undefined) return { peers: [], problem: "SERVICE_MISSING" };
   if (service.external) return { peers: [], problem: "SERVICE_EXTERNAL_NAME" };
@@ -28,7 +32,7 @@ export function findPeers(
   const servicePort = candidates.find((entry) => entry.protocol === "TCP") ?? candidates[0];
   if (servicePort === undefined) return { peers: [], problem: "SERVICE_PORT_MISSING" };
   const usable = new Map<string, Peer>();
-  const lastResort = new Map<string, Peer>();
+  const leaving = new Map<string, Peer>();
   for (const slice of slices) {
     const slicePort = slice.ports.find((entry) => entry.name === servicePort.name);
     if (slicePort === undefined) continue;
@@ -36,10 +40,11 @@ export function findPeers(
       const peer: Peer = { address: endpoint.address, port: slicePort.port, weight: 1 };
       const key = `${peer.address} ${peer.port}`;
       if (isUsable(endpoint, service)) usable.set(key, peer);
-      else if (endpoint.terminating && endpoint.serving) lastResort.set(key, peer);
+      else if (endpoint.terminating && endpoint.serving)
+        leaving.set(key, keepDraining ? { ...peer, draining: true } : peer);
     }
   }
-  const chosen = usable.size > 0 ? usable : lastResort;
+  const chosen = keepDraining ? new Map([...leaving, ...usable]) : usable.size > 0 ? usable : leaving;
   return { peers: [...chosen.values()].sort((a, b) => compareText(a.address, b.address) || a.port - b.port) };
 }
 

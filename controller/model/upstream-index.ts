@@ -114,10 +114,17 @@ export class UpstreamIndex {
 
   #build(declaration: UpstreamDeclaration) {
     this.rebuilt += 1;
-    const { key, display, method, transport, service, port } = declaration;
+    const { key, display, balancing, transport, service, port } = declaration;
+    const { method, limits, healthCheck, sessionCookie, queue } = balancing;
     const slices = this.#slices.get(service)?.values() ?? [];
-    const { peers, problem } = findPeers(this.#services.get(service), port, slices);
-    const upstream: Upstream = { peers: { key, display, method, peers }, transport };
+    const { peers, problem } = findPeers(this.#services.get(service), port, slices, sessionCookie !== undefined);
+    const upstream: Upstream = {
+      peers: { key, display, method, peers, limits, ...(sessionCookie && { sessionCookie: sessionCookie.name }) },
+      transport,
+      ...(healthCheck && { healthCheck }),
+      ...(sessionCookie && { sessionCookie }),
+      ...(queue && { queue }),
+    };
     return { upstream, digest: digest(upstream), problem };
   }
 

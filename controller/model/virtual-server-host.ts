@@ -3,6 +3,7 @@ import type { TlsRedirect, VirtualServerFragment, VirtualServerRouteFragment } f
 import { refText } from "../resources/object-ref.js";
 import { pathKey } from "../resources/path-rule.js";
 import { quote } from "../resources/problem.js";
+import { withheldRoute } from "../resources/routes.js";
 import type { HostResult } from "./host-result.js";
 import { hostPattern } from "./pattern-text.js";
 
@@ -30,7 +31,9 @@ export function buildVirtualServerHost(server: VirtualServerFragment, findRoute:
       continue;
     }
     result.participants.add(refText(target.meta.ref));
-    for (const { route, path } of target.subroutes) routes.add(route, target, path);
+    for (const { route, path } of target.subroutes) {
+      routes.add(entry.withheld ? withheldRoute(route) : route, target, path);
+    }
   }
   result.rules = {
     pattern: hostPattern(server.host, "any"),

@@ -6,14 +6,27 @@ import { readPort } from "./names.js";
 import { quote } from "./problem.js";
 
 const SERVICE_LABEL = "kubernetes.io/service-name";
+const FIELDS = ["apiVersion", "kind", "metadata", "addressType", "endpoints", "ports"];
+const ENDPOINT_FIELDS = [
+  "addresses",
+  "conditions",
+  "hostname",
+  "targetRef",
+  "deprecatedTopology",
+  "nodeName",
+  "zone",
+  "hints",
+];
 
 /** EndpointSlice discovery.k8s.io/v1. It belongs to the service of its label, whatever its own name is. */
 export function parseEndpointSlice(object: Field, meta: ObjectMeta): EndpointSliceFragment {
+  object.warnUnknown(FIELDS);
   const service = object.get("metadata").get("labels").get(SERVICE_LABEL).text();
   const fragment: EndpointSliceFragment = { ports: [], endpoints: [] };
   if (service !== undefined && service !== "") fragment.service = `${meta.ref.namespace}/${service}`;
   for (const item of object.get("ports").items()) {
     if (!item.isRequiredMap()) continue;
+    item.warnUnknown(["name", "protocol", "port", "appProtocol"]);
     const name = item.get("name").text() ?? "";
     const port = item.get("port").present ? readPort(item.get("port")) : undefined;
     if (port !== undefined) fragment.ports.push({ name, port });
@@ -30,6 +43,7 @@ export function parseEndpointSlice(object: Field, meta: ObjectMeta): EndpointSli
  * the same as ready, an unset `terminating` false (Kubernetes API, EndpointConditions).
  */
 function readEndpoint(item: Field): Endpoint | undefined {
+  item.warnUnknown(ENDPOINT_FIELDS);
   const [first] = item.get("addresses").requiredItems();
   const text = first?.text();
   if (text === undefined) return undefined;
@@ -40,6 +54,7 @@ function readEndpoint(item: Field): Endpoint | undefined {
   }
   const conditions = item.get("conditions");
   conditions.isMap();
+  conditions.warnUnknown(["ready", "serving", "terminating"]);
   const ready = conditions.get("ready").boolean() ?? true;
   const serving = conditions.get("serving").boolean() ?? ready;
   return { address, ready, serving, terminating: conditions.get("terminating").boolean() ?? false };

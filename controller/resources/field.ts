@@ -164,6 +164,13 @@ export class Field {
     if (this.present) this.warning("NOT_YET_ACTIVE", "is checked, but does not act in this version");
   }
 
+  /** Whether `enable` of this map is true. A map that leaves it out was hardly meant to do nothing: that is a warning. */
+  isEnabled(): boolean {
+    const enable = this.get("enable");
+    if (!enable.present) this.warning("FIELD_NO_EFFECT", "is not switched on; add enable: true, or remove it");
+    return enable.boolean() === true;
+  }
+
   /** Reads this field's map as having exactly one of `names`; undefined, with an error, otherwise. */
   exactlyOne<T extends string>(names: readonly T[]): T | undefined {
     const found = names.filter((name) => this.get(name).present);

@@ -1,10 +1,16 @@
 /** What is left of an object once it is parsed: the pieces that the routing model is put together from. */
-import type { BalanceMethod, Outcome, PathRule, Route } from "../../core-wasm/binding/source.js";
-import type { UpstreamTransport } from "../model/types.js";
+import type { BalanceMethod, Outcome, PathRule, PeerSetLimits, Route } from "../../core-wasm/binding/source.js";
+import type { Upstream, UpstreamTransport } from "../model/types.js";
 import type { ObjectMeta } from "./metadata.js";
 
 /** The port of a service, as a backend names it. */
 export type PortRef = number | string;
+
+/** How the requests of an upstream are spread over its peers, with every default filled in. */
+export interface Balancing extends Pick<Upstream, "healthCheck" | "sessionCookie" | "queue"> {
+  method: BalanceMethod;
+  limits: PeerSetLimits;
+}
 
 /** An upstream that an object declares; its peers come from the endpoints of the service. */
 export interface UpstreamDeclaration {
@@ -15,7 +21,7 @@ export interface UpstreamDeclaration {
   /** `namespace/name` of the service. */
   service: string;
   port: PortRef;
-  method: BalanceMethod;
+  balancing: Balancing;
   transport: UpstreamTransport;
   /** Field of the object that names the service, for problems. */
   path: string;
@@ -45,10 +51,13 @@ export interface IngressFragment {
   certificates: CertificateRequest[];
 }
 
-/** A route of a VirtualServer: one of its own, or a path that is delegated to a VirtualServerRoute. */
+/**
+ * A route of a VirtualServer: one of its own, or a path that is delegated to a VirtualServerRoute. What is `withheld`
+ * answers 500, since policies that do not act guard it.
+ */
 export type VirtualServerEntry =
   | { kind: "own"; route: Route; path: string }
-  | { kind: "delegated"; rule: PathRule; label: string; to: string; path: string };
+  | { kind: "delegated"; rule: PathRule; label: string; to: string; path: string; withheld: boolean };
 
 export interface VirtualServerFragment {
   kind: "VirtualServer";

@@ -1,9 +1,10 @@
+import type { HealthCheck, UpstreamTransport } from "../model/types.js";
 import type { Field } from "./field.js";
 import { isHeaderName, readPort } from "./names.js";
 import { quote } from "./problem.js";
 import { readDuration } from "./units.js";
 
-const HEALTH_CHECK_FIELDS = [
+const FIELDS = [
   "enable",
   "path",
   "interval",
@@ -23,71 +24,162 @@ const HEALTH_CHECK_FIELDS = [
   "persistent",
   "keepalive-time",
   "type",
+  "panic",
 ];
 
-/** `healthCheck` of an upstream (NGINX health_check directive). */
-export function checkHealthCheck(field: Field): void {
-  if (!field.isMap()) return;
-  field.warnUnknown(HEALTH_CHECK_FIELDS);
-  field.get("enable").boolean();
-  checkProbePath(field.get("path"));
-  readDuration(field.get("interval"), 1);
-  readDuration(field.get("jitter"));
-  field.get("fails").integer(1, 1000);
-  field.get("passes").integer(1, 1000);
-  readPort(field.get("port"));
-  checkTls(field.get("tls"));
-  for (const name of ["connect-timeout", "read-timeout", "send-timeout", "keepalive-time"]) {
-    readDuration(field.get(name), 1);
-  }
-  for (const header of field.get("headers").items()) checkHeader(header);
-  const match = field.get("statusMatch");
-  const text = match.line();
-  if (text !== undefined && !isStatusMatch(text)) {
-    match.error("STATUS_INVALID", `${quote(text)} is none of the forms "200", "! 500", "200-399", "301 302 307"`);
-  }
-  field.get("grpcStatus").integer(0, 16);
-  field.get("grpcService").line();
-  const mandatory = field.get("mandatory").boolean();
-  if (field.get("persistent").boolean() === true && mandatory !== true) {
-    field.get("persistent").error("FIELD_CONFLICT", "needs mandatory: true");
-  }
-  field.get("type").choice(["http", "tcp"]);
-  field.warnInactive();
+/** Fields that only some types of check look at. */
+const FIELDS_OF_TYPE: Record<HealthCheck["type"], readonly string[]> = {
+  http: ["path", "headers", "statusMatch", "keepalive-time"],
+  grpc: ["headers", "grpcStatus", "grpcService", "keepalive-time"],
+  tcp: [],
+};
+
+/** A check, and what it means for the choice of a peer. */
+export interface ActiveCheck {
+  check: HealthCheck;
+  /** No traffic before the first pass. */
+  mandatory: boolean;
+  /** All peers are used where every one is down. */
+  panic: boolean;
 }
 
-/** Codes and ranges from 100 to 599, with a leading `!` for none of them. */
-export function isStatusMatch(text: string): boolean {
-  const codes = text.replace(/^!\s*/, "").trim().split(/\s+/);
-  return codes.every((code) => {
-    const bounds = /^([1-5]\d\d)(?:-([1-5]\d\d))?$/.exec(code);
-    return bounds !== null && (bounds[2] === undefined || bounds[1] <= bounds[2]);
-  });
+type StatusMatch = NonNullable<HealthCheck["statusMatch"]>;
+
+/** NGINX's defaults: those of health_check and of the proxy's timeouts. */
+export const HEALTH_CHECK_DEFAULTS: HealthCheck = {
+  type: "http",
+  tls: false,
+  path: "/",
+  headers: [],
+  interval: 5000,
+  jitter: 0,
+  fails: 1,
+  passes: 1,
+  connectTimeout: 60_000,
+  readTimeout: 60_000,
+  sendTimeout: 60_000,
+  grpcService: "",
+  persistent: false,
+};
+
+/**
+ * `healthCheck` of an upstream (NGINX health_check directive). Undefined unless it is switched on. TLS and timeouts that
+ * it leaves open are those of the upstream, since probes take the way of its requests.
+ */
+export function readHealthCheck(field: Field, upstream: UpstreamTransport): ActiveCheck | undefined {
+  if (!field.isMap()) return undefined;
+  field.warnUnknown(FIELDS);
+  const enabled = field.isEnabled();
+  const type = readType(field.get("type"), upstream.protocol);
+  warnOtherTypes(field, type);
+  const mandatory = field.get("mandatory").boolean() ?? false;
+  const persistent = field.get("persistent").boolean() ?? false;
+  if (persistent && !mandatory) field.get("persistent").error("FIELD_CONFLICT", "needs mandatory: true");
+  const panic = field.get("panic").boolean() ?? false;
+  const given: Partial<HealthCheck> = {
+    tls: readTls(field.get("tls")) ?? upstream.tls,
+    path: readProbePath(field.get("path")),
+    port: readPort(field.get("port")),
+    headers: readHeaders(field.get("headers")),
+    interval: readDuration(field.get("interval"), 1),
+    jitter: readDuration(field.get("jitter")),
+    fails: readStreak(field.get("fails")),
+    passes: readStreak(field.get("passes")),
+    connectTimeout: readDuration(field.get("connect-timeout"), 1) ?? upstream.connectTimeout,
+    readTimeout: readDuration(field.get("read-timeout"), 1) ?? upstream.readTimeout,
+    sendTimeout: readDuration(field.get("send-timeout"), 1) ?? upstream.sendTimeout,
+    keepaliveTime: readDuration(field.get("keepalive-time"), 1),
+    statusMatch: readStatusMatch(field.get("statusMatch")),
+    grpcStatus: field.get("grpcStatus").integer(0, 16),
+    grpcService: field.get("grpcService").line(),
+    persistent,
+  };
+  return enabled ? { check: fillHealthCheck(type, given), mandatory, panic } : undefined;
 }
 
-function checkProbePath(field: Field): void {
+/** A check of `type` with the default of each setting that is not given. */
+export function fillHealthCheck(type: HealthCheck["type"], given: Partial<HealthCheck>): HealthCheck {
+  const known = Object.entries(given).filter(([, value]) => value !== undefined);
+  return { ...HEALTH_CHECK_DEFAULTS, ...Object.fromEntries(known), type };
+}
+
+/** Whether a check of `type` looks at the setting, named as in `healthCheck`. */
+export function concernsType(setting: string, type: HealthCheck["type"]): boolean {
+  const ofSomeType = Object.values(FIELDS_OF_TYPE).some((names) => names.includes(setting));
+  return !ofSomeType || FIELDS_OF_TYPE[type].includes(setting);
+}
+
+/** How often in a row a peer must pass or fail. */
+export function readStreak(field: Field): number | undefined {
+  return field.integer(1, 1000);
+}
+
+/** Path and query of a probe. Reports PATH_INVALID. */
+export function readProbePath(field: Field): string | undefined {
   const path = field.line();
-  if (path !== undefined && !/^\/[\x21-\x7e]*$/.test(path)) {
-    field.error(
-      "PATH_INVALID",
-      `${quote(path)} must start with / and hold neither spaces nor anything outside of ASCII`,
-    );
+  if (path === undefined || /^\/[\x21-\x7e]*$/.test(path)) return path;
+  field.error("PATH_INVALID", `${quote(path)} must start with / and hold neither spaces nor anything outside of ASCII`);
+  return undefined;
+}
+
+/** Codes and ranges from 100 to 599, with a leading `!` for none of them. Reports STATUS_INVALID. */
+export function readStatusMatch(field: Field): StatusMatch | undefined {
+  const text = field.line();
+  const match = text === undefined ? undefined : parseStatusMatch(text);
+  if (text !== undefined && match === undefined) {
+    field.error("STATUS_INVALID", `${quote(text)} is none of the forms "200", "! 500", "200-399", "301 302 307"`);
+  }
+  return match;
+}
+
+/** Undefined if the text is no status match. */
+export function parseStatusMatch(text: string): StatusMatch | undefined {
+  const ranges: StatusMatch["ranges"] = [];
+  for (const code of text.replace(/^!\s*/, "").trim().split(/\s+/)) {
+    const bounds = /^([1-5]\d\d)(?:-([1-5]\d\d))?$/.exec(code);
+    if (bounds === null) return undefined;
+    const range = { from: Number(bounds[1]), to: Number(bounds[2] ?? bounds[1]) };
+    if (range.from > range.to) return undefined;
+    ranges.push(range);
+  }
+  return { negated: text.startsWith("!"), ranges };
+}
+
+/** The peers of a gRPC upstream are asked by gRPC, unless a connection alone is to be enough. */
+function readType(field: Field, protocol: UpstreamTransport["protocol"]): HealthCheck["type"] {
+  const type = field.choice(["http", "tcp"]);
+  if (protocol !== "grpc" || type === "tcp") return type ?? "http";
+  if (type === "http") {
+    field.warning("FIELD_NO_EFFECT", "the upstream is of type grpc and is asked by gRPC; remove this, or use tcp");
+  }
+  return "grpc";
+}
+
+function warnOtherTypes(field: Field, type: HealthCheck["type"]): void {
+  for (const name of FIELDS) {
+    if (!field.get(name).present || concernsType(name, type)) continue;
+    field.get(name).warning("FIELD_NO_EFFECT", `a check of type ${type} does not look at this; remove it`);
   }
 }
 
-function checkTls(field: Field): void {
-  if (!field.isMap()) return;
+function readTls(field: Field): boolean | undefined {
+  if (!field.isMap()) return undefined;
   field.warnUnknown(["enable"]);
-  field.get("enable").boolean();
+  return field.get("enable").boolean();
 }
 
-function checkHeader(item: Field): void {
-  if (!item.isRequiredMap()) return;
-  item.warnUnknown(["name", "value"]);
-  const name = item.get("name").requiredLine();
-  if (name !== undefined && !isHeaderName(name)) {
-    item.get("name").error("HEADER_INVALID", `${quote(name)} is no header name`);
+function readHeaders(list: Field): HealthCheck["headers"] {
+  const headers: HealthCheck["headers"] = [];
+  for (const item of list.items()) {
+    if (!item.isRequiredMap()) continue;
+    item.warnUnknown(["name", "value"]);
+    const name = item.get("name").requiredLine();
+    if (name !== undefined && !isHeaderName(name)) {
+      item.get("name").error("HEADER_INVALID", `${quote(name)} is no header name`);
+    }
+    const field = item.get("value");
+    const value = field.required() ? (field.value === "" ? "" : field.line()) : undefined;
+    if (name !== undefined && value !== undefined) headers.push({ name, value });
   }
-  const value = item.get("value");
-  if (value.required() && value.value !== "") value.line();
+  return headers;
 }

@@ -7,8 +7,10 @@ const DEFAULT_CLASS = "ingressclass.kubernetes.io/is-default-class";
 /** IngressClass networking.k8s.io/v1. */
 export function parseIngressClass(object: Field, meta: ObjectMeta): IngressClassFragment {
   checkApiVersion(object, "networking.k8s.io/v1");
+  object.warnUnknown(["apiVersion", "kind", "metadata", "spec"]);
   const spec = object.get("spec");
   spec.isRequiredMap();
+  spec.warnUnknown(["controller", "parameters"]);
   return {
     name: meta.ref.name,
     controller: spec.get("controller").requiredLine() ?? "",

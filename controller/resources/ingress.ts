@@ -1,7 +1,15 @@
 import type { Outcome, Route } from "../../core-wasm/binding/source.js";
-import { INGRESS_ANNOTATIONS, readUseRegex, warnAnnotations } from "./annotations.js";
+import { PATH_ANNOTATIONS, readUseRegex, warnAnnotations } from "./annotations.js";
 import type { Field } from "./field.js";
-import type { CertificateRequest, IngressFragment, IngressRule, PortRef, UpstreamDeclaration } from "./fragments.js";
+import type {
+  Balancing,
+  CertificateRequest,
+  IngressFragment,
+  IngressRule,
+  PortRef,
+  UpstreamDeclaration,
+} from "./fragments.js";
+import { BALANCING_ANNOTATIONS, readIngressBalancing } from "./ingress-balancing.js";
 import { checkApiVersion, type ObjectMeta } from "./metadata.js";
 import { readHost, readObjectName, readPort, readPortName, readServiceName } from "./names.js";
 import { type ObjectRef, refText } from "./object-ref.js";
@@ -11,11 +19,13 @@ import { readIngressPath } from "./path-rule.js";
 /** Ingress networking.k8s.io/v1. Problems go to the list of `object`; the fragment counts only if none is an error. */
 export function parseIngress(object: Field, meta: ObjectMeta, context: ParseContext): IngressFragment {
   checkApiVersion(object, "networking.k8s.io/v1");
-  warnAnnotations(meta.annotations, INGRESS_ANNOTATIONS);
+  object.warnUnknown(["apiVersion", "kind", "metadata", "spec", "status"]);
+  warnAnnotations(meta.annotations, [...PATH_ANNOTATIONS, ...BALANCING_ANNOTATIONS]);
   const useRegex = readUseRegex(meta.annotations);
   const spec = object.get("spec");
-  const backends = new Backends(meta.ref);
+  const backends = new Backends(meta.ref, readIngressBalancing(meta.annotations));
   spec.isRequiredMap();
+  spec.warnUnknown(["ingressClassName", "defaultBackend", "tls", "rules"]);
   const defaultBackend = spec.get("defaultBackend").isMap() ? backends.read(spec.get("defaultBackend")) : undefined;
   const rules = readRules(spec.get("rules"), useRegex, backends, meta.ref, context);
   if (rules.length === 0 && !spec.get("defaultBackend").present) {
@@ -34,10 +44,13 @@ export function parseIngress(object: Field, meta: ObjectMeta, context: ParseCont
 /** The services that an Ingress names. One service and port is one upstream, however many paths lead to it. */
 class Backends {
   readonly #ref: ObjectRef;
+  /** Annotations hold for every upstream of the object. */
+  readonly #balancing: Balancing;
   readonly #upstreams = new Map<string, UpstreamDeclaration>();
 
-  constructor(ref: ObjectRef) {
+  constructor(ref: ObjectRef, balancing: Balancing) {
     this.#ref = ref;
+    this.#balancing = balancing;
   }
 
   upstreams(): UpstreamDeclaration[] {
@@ -47,6 +60,7 @@ class Backends {
   /** Reads an IngressBackend: a service with a port by number or name. */
   read(field: Field): Outcome | undefined {
     if (!field.isRequiredMap()) return undefined;
+    field.warnUnknown(["service", "resource"]);
     if (field.get("resource").present) {
       const reason = "a resource is no network endpoint that requests could be sent to";
       field.get("resource").error("RESOURCE_BACKEND", `resource backends are not served: ${reason}; use service`);
@@ -54,6 +68,7 @@ class Backends {
     }
     const service = field.get("service");
     if (!service.isRequiredMap()) return undefined;
+    service.warnUnknown(["name", "port"]);
     const name = readServiceName(service.get("name"));
     const port = readPortRef(service.get("port"));
     if (name === undefined || port === undefined) return undefined;
@@ -64,7 +79,7 @@ class Backends {
         display: `${this.#ref.namespace}/${name}:${port}`,
         service: `${this.#ref.namespace}/${name}`,
         port,
-        method: { kind: "round-robin" },
+        balancing: this.#balancing,
         transport: { tls: false, protocol: "http" },
         path: service.path,
       });
@@ -75,6 +90,7 @@ class Backends {
 
 function readPortRef(field: Field): PortRef | undefined {
   if (!field.isRequiredMap()) return undefined;
+  field.warnUnknown(["number", "name"]);
   const kind = field.exactlyOne(["number", "name"]);
   if (kind === undefined) return undefined;
   return kind === "number" ? readPort(field.get("number")) : readPortName(field.get("name"));
@@ -89,13 +105,16 @@ function readRules(
 ): IngressRule[] {
   return list.items().map((item) => {
     item.isRequiredMap();
+    item.warnUnknown(["host", "http"]);
     const hostField = item.get("host");
     const host = hostField.present && hostField.value !== "" ? (readHost(hostField) ?? "") : "";
     const routes: IngressRule["routes"] = [];
     const http = item.get("http");
+    http.warnUnknown(["paths"]);
     const paths = http.isMap() ? http.get("paths").requiredItems() : [];
     for (const entry of paths) {
       if (!entry.isRequiredMap()) continue;
+      entry.warnUnknown(["path", "pathType", "backend"]);
       const parsed = readIngressPath(entry, useRegex, context.checker);
       const outcome = backends.read(entry.get("backend"));
       if (parsed === undefined || outcome === undefined) continue;
@@ -111,6 +130,7 @@ function readTls(list: Field, rules: readonly IngressRule[], namespace: string):
   const requests: CertificateRequest[] = [];
   for (const item of list.items()) {
     if (!item.isRequiredMap()) continue;
+    item.warnUnknown(["hosts", "secretName"]);
     const hosts = item
       .get("hosts")
       .items()

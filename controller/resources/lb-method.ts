@@ -4,22 +4,43 @@ import { quote } from "./problem.js";
 import { parseTemplate } from "./template.js";
 import { HASH_KEY_VARIABLES } from "./variables.js";
 
-const ROUND_ROBIN: BalanceMethod = { kind: "round-robin" };
-const LATER_METHODS = ["least_conn", "ip_hash", "random", "random two least_conn"];
-const ALL_METHODS = ["round_robin", ...LATER_METHODS, "hash KEY", "hash KEY consistent", "chash KEY"].join(", ");
+export const ROUND_ROBIN: BalanceMethod = { kind: "round-robin" };
+
+/** The methods without a key, by their spelling. */
+const PLAIN_METHODS: Readonly<Record<string, BalanceMethod>> = {
+  round_robin: ROUND_ROBIN,
+  least_conn: { kind: "least-conn" },
+  ip_hash: { kind: "ip-hash" },
+  random: { kind: "random" },
+  "random two": { kind: "random-two" },
+  "random two least_conn": { kind: "random-two" },
+};
+
+const ALL_METHODS = [
+  "round_robin",
+  "least_conn",
+  "ip_hash",
+  "random",
+  "random two [least_conn]",
+  "hash KEY [consistent] [bounded]",
+  "chash KEY [bounded]",
+  "maglev KEY [bounded]",
+].join(", ");
 
 /**
- * `lb-method` of an upstream. `chash KEY` is the CRC-32 ring of the ids `ip:port`, `hash KEY consistent` that of NGINX; the
- * methods that do not act yet are served round robin, with a warning.
+ * `lb-method` of an upstream: round robin where there is none. `chash KEY` is the CRC-32 ring of the ids `ip:port`,
+ * `hash KEY consistent` that of NGINX. `hash KEY` is Maglev, as `maglev KEY`: the modulo of NGINX promises no more than
+ * the same peer for the same key, and Maglev keeps that promise for nearly every key through a change of the peers too.
+ * `bounded` keeps the requests of one key off a peer that has more than 1.25 times its share.
  */
 export function readBalanceMethod(field: Field): BalanceMethod {
   const words = field.line()?.trim().split(/\s+/) ?? ["round_robin"];
   const method = words.join(" ");
-  if (method === "round_robin") return ROUND_ROBIN;
-  if (LATER_METHODS.includes(method)) return servedRoundRobin(field);
-  const [name, key, mode] = words;
-  const known = name === "chash" ? words.length === 2 : name === "hash" && isHashForm(words.length, mode);
-  if (!known) {
+  if (Object.hasOwn(PLAIN_METHODS, method)) return PLAIN_METHODS[method];
+  const [name, key, ...modes] = words;
+  const bounded = modes.at(-1) === "bounded";
+  const kind = keyedKind(name, bounded ? modes.slice(0, -1) : modes);
+  if (kind === undefined || key === undefined) {
     field.error("LB_METHOD_INVALID", `${quote(method)} is none of ${ALL_METHODS}`);
     return ROUND_ROBIN;
   }
@@ -32,15 +53,12 @@ export function readBalanceMethod(field: Field): BalanceMethod {
     );
     return ROUND_ROBIN;
   }
-  if (name === "chash") return { kind: "ring", key: template };
-  return mode === "consistent" ? { kind: "nginx-ring", key: template } : servedRoundRobin(field);
+  return { kind, key: template, ...(bounded && { bounded }) };
 }
 
-function isHashForm(words: number, mode: string | undefined): boolean {
-  return words === 2 || (words === 3 && mode === "consistent");
-}
-
-function servedRoundRobin(field: Field): BalanceMethod {
-  field.warning("NOT_YET_ACTIVE", "this method does not act in this version; requests are spread round robin");
-  return ROUND_ROBIN;
+function keyedKind(name: string, modes: readonly string[]): "ring" | "nginx-ring" | "maglev" | undefined {
+  const mode = modes.join(" ");
+  if (name === "hash") return mode === "consistent" ? "nginx-ring" : mode === "" ? "maglev" : undefined;
+  if (mode !== "") return undefined;
+  return name === "chash" ? "ring" : name === "maglev" ? "maglev" : undefined;
 }

@@ -14,6 +14,8 @@ export interface RouteContext {
   ref: ObjectRef;
   upstreamKeys: ReadonlyMap<string, string>;
   checker: PatternChecker;
+  /** Policies of the whole object guard its routes: see `namesPolicies`. */
+  withheld: boolean;
 }
 
 const ROUTE_FIELDS = ["path", "policies", "matches", "errorPages", "action", "splits"];
@@ -38,15 +40,29 @@ export function refuseSnippets(owner: Field): void {
   }
 }
 
-/** Policies are named, checked, and do not act yet. */
-export function checkPolicies(list: Field): void {
+/**
+ * Policies are named and checked, and do not act yet. True if there are some: what they guard must not be open meanwhile,
+ * so it answers 500, as the NGINX family answers where a policy is missing or cannot be applied.
+ */
+export function namesPolicies(list: Field): boolean {
   for (const item of list.items()) {
     if (!item.isRequiredMap()) continue;
     item.warnUnknown(["name", "namespace"]);
     readObjectName(item.get("name"));
     if (item.get("namespace").present) readObjectName(item.get("namespace"));
   }
-  list.warnInactive();
+  const named = list.present && !(Array.isArray(list.value) && list.value.length === 0);
+  if (named) {
+    const reason = "policies do not act in this version, and what they guard must not be open";
+    list.warning("POLICY_NOT_ENFORCED", `${reason}: requests are answered 500; remove them to serve without`);
+  }
+  return named;
+}
+
+/** The route without what it did: every request for its path is answered 500. */
+export function withheldRoute(route: Route): Route {
+  const body = ["500 Internal Server Error\n"];
+  return { ...route, matches: [], outcome: { kind: "return", status: 500, contentType: "text/plain", body } };
 }
 
 function readEntries(
@@ -77,7 +93,7 @@ function readEntry(
 ): VirtualServerEntry | undefined {
   item.warnUnknown([...ROUTE_FIELDS, ...outcomes, ...SNIPPET_FIELDS]);
   refuseSnippets(item);
-  checkPolicies(item.get("policies"));
+  const withheld = namesPolicies(item.get("policies")) || context.withheld;
   checkErrorPages(item.get("errorPages"));
   const parsed = readLocation(item.get("path"), context.checker);
   const kind = item.exactlyOne(outcomes);
@@ -88,14 +104,15 @@ function readEntry(
     }
     if (parsed === undefined || to === undefined) return undefined;
     const { rule, label } = parsed;
-    return { kind: "delegated", rule, label, to: `${to.namespace}/${to.name}`, path: item.get("route").path };
+    const path = item.get("route").path;
+    return { kind: "delegated", rule, label, to: `${to.namespace}/${to.name}`, path, withheld };
   }
   const actions: ActionContext = { upstreamKeys: context.upstreamKeys, path: parsed };
   const matches = readMatches(item.get("matches"), actions, context.checker);
   const outcome = kind === undefined ? undefined : readOutcome(item, kind, actions);
   if (parsed === undefined || outcome === undefined) return undefined;
   const route: Route = { path: parsed.rule, label: parsed.label, resource: refText(context.ref), matches, outcome };
-  return { kind: "own", route, path: item.get("path").path };
+  return { kind: "own", route: withheld ? withheldRoute(route) : route, path: item.get("path").path };
 }
 
 function checkErrorPages(list: Field): void {

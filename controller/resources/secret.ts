@@ -13,6 +13,7 @@ const PEM_BLOCK = /-----BEGIN CERTIFICATE-----[A-Za-z0-9+/=\s]+-----END CERTIFIC
  * library. Files may use stringData instead of data.
  */
 export function parseTlsSecret(object: Field): SecretFragment | undefined {
+  object.warnUnknown(["apiVersion", "kind", "metadata", "data", "stringData", "type", "immutable"]);
   const chainText = readEntry(object, "tls.crt");
   const keyText = readEntry(object, "tls.key");
   if (chainText === undefined || keyText === undefined) return undefined;

@@ -1,12 +1,10 @@
 import type { UpstreamTransport } from "../model/types.js";
+import { readBalancing } from "./balancing.js";
 import type { Field } from "./field.js";
 import type { UpstreamDeclaration } from "./fragments.js";
-import { checkHealthCheck } from "./health-check.js";
-import { readBalanceMethod } from "./lb-method.js";
 import { readPort, readQualifiedName, readServiceName, readUpstreamName } from "./names.js";
 import { type ObjectRef, refText } from "./object-ref.js";
 import { quote } from "./problem.js";
-import { checkSessionCookie } from "./session-cookie.js";
 import { readDuration, readSize } from "./units.js";
 
 const FIELDS = [
@@ -66,12 +64,12 @@ function readUpstream(
   const service = readService(item.get("service"), namespace, crossNamespace);
   const portField = item.get("port");
   const port = portField.required() ? readPort(portField) : undefined;
-  const method = readBalanceMethod(item.get("lb-method"));
   const transport = readTransport(item);
+  const balancing = readBalancing(item, transport);
   checkInactiveFields(item);
   if (service === undefined || port === undefined) return undefined;
   const path = item.get("service").path;
-  return { key, display: `${service}:${port}`, service, port, method, transport, path };
+  return { key, display: `${service}:${port}`, service, port, balancing, transport, path };
 }
 
 function readService(field: Field, namespace: string, crossNamespace: boolean): string | undefined {
@@ -131,28 +129,12 @@ function readRetryConditions(field: Field): UpstreamTransport["nextUpstream"] {
 function checkInactiveFields(item: Field): void {
   if (item.get("type").value === "grpc") item.get("type").warnInactive();
   for (const [, value] of item.get("subselector").entries()) value.text();
-  readDuration(item.get("fail-timeout"));
-  item.get("max-fails").integer(0, 1_000_000);
-  item.get("max-conns").integer(0, 1_000_000);
-  checkHealthCheck(item.get("healthCheck"));
-  readDuration(item.get("slow-start"));
-  checkQueue(item.get("queue"));
-  checkSessionCookie(item.get("sessionCookie"));
   item.get("use-cluster-ip").boolean();
   if (item.get("backup").present) readServiceName(item.get("backup"));
   readPort(item.get("backupPort"));
   if (item.get("backup").present !== item.get("backupPort").present) {
     item.get("backup").error("FIELD_CONFLICT", "backup and backupPort are given together or not at all");
   }
-  const simple = ["subselector", "fail-timeout", "max-fails", "max-conns", "keepalive", "buffering", "slow-start"];
-  for (const name of [...simple, "use-cluster-ip", "backup"]) item.get(name).warnInactive();
-}
-
-function checkQueue(field: Field): void {
-  if (!field.isMap()) return;
-  field.warnUnknown(["size", "timeout"]);
-  const size = field.get("size");
-  if (size.required()) size.integer(1, 1_000_000);
-  readDuration(field.get("timeout"), 1);
-  field.warnInactive();
+  const names = ["subselector", "keepalive", "buffering", "use-cluster-ip", "backup"];
+  for (const name of names) item.get(name).warnInactive();
 }

@@ -24,7 +24,8 @@ export function parseVirtualServerRoute(
   const host = hostField.required() ? readHost(hostField) : undefined;
   const upstreams = readUpstreams(spec.get("upstreams"), meta.ref, context.crossNamespaceServices);
   const upstreamKeys = new Map([...upstreams].map(([name, upstream]) => [name, upstream.key]));
-  const subroutes = readSubroutes(spec.get("subroutes"), { ref: meta.ref, upstreamKeys, checker: context.checker });
+  const routes = { ref: meta.ref, upstreamKeys, checker: context.checker, withheld: false };
+  const subroutes = readSubroutes(spec.get("subroutes"), routes);
   return {
     kind: "VirtualServerRoute",
     meta,

@@ -5,7 +5,7 @@ import type { CertificateRequest, TlsRedirect, VirtualServerFragment } from "./f
 import { checkApiVersion, type ObjectMeta } from "./metadata.js";
 import { readHost, readObjectName } from "./names.js";
 import type { ParseContext } from "./parse-context.js";
-import { checkPolicies, readRoutes, refuseSnippets } from "./routes.js";
+import { namesPolicies, readRoutes, refuseSnippets } from "./routes.js";
 import { readUpstreams } from "./upstream.js";
 
 const FIELDS = ["ingressClassName", "host", "listener", "tls", "policies", "upstreams", "routes"];
@@ -23,10 +23,10 @@ export function parseVirtualServer(object: Field, meta: ObjectMeta, context: Par
   const hostField = spec.get("host");
   const host = hostField.required() ? readHost(hostField) : undefined;
   checkListener(spec.get("listener"));
-  checkPolicies(spec.get("policies"));
+  const withheld = namesPolicies(spec.get("policies"));
   const upstreams = readUpstreams(spec.get("upstreams"), meta.ref, context.crossNamespaceServices);
   const upstreamKeys = new Map([...upstreams].map(([name, upstream]) => [name, upstream.key]));
-  const entries = readRoutes(spec.get("routes"), { ref: meta.ref, upstreamKeys, checker: context.checker });
+  const entries = readRoutes(spec.get("routes"), { ref: meta.ref, upstreamKeys, checker: context.checker, withheld });
   const tls = readTls(spec.get("tls"), host ?? "", meta.ref.namespace);
   return {
     kind: "VirtualServer",

@@ -15,6 +15,7 @@ import {
   D_SETTINGS_LENGTH,
   D_SHARD,
   freeContext,
+  growCounts,
   growCursors,
   growScratch,
   isContext,
@@ -35,18 +36,21 @@ import {
   T_CONTEXTS,
   T_CURSORS,
   T_GENERATION,
+  T_PEER_COUNT,
 } from "./table/table";
-import { clearUpstreams, findUpstream, loadPeers, U_PEERS, unloadPeers } from "./table/upstreams";
+import { U_PEERS } from "./table/upstream-record";
+import { clearUpstreams, findUpstream, loadPeers, unloadPeers } from "./table/upstreams";
 
 export * from "./balance/exports";
 export * from "./compile/exports";
 /** Deciding a request, and going on after NEED. See ABI.md, "Deciding a request". */
 export { decide as route, goOn as resume } from "./match/evaluate";
+export * from "./match/peer-exports";
 export * from "./regex/exports";
 
 /** Version of this interface: major * 256 + minor. A caller accepts its own major and any minor from its own on. */
 export function abi_version(): u32 {
-  return 0x0100;
+  return 0x0101;
 }
 
 /** Memory for the caller: at least `size` bytes, 16-byte aligned; 0 if it can't be had. May move the memory. */
@@ -93,7 +97,13 @@ export function table_generation(table: usize): i32 {
 export function context_new(table: usize, input: u32, output: u32): usize {
   let ctx = addContext(table, input, output);
   if (!ctx) return 0;
-  if (growCursors(ctx, load<u32>(table, T_CURSORS)) && growScratch(ctx, scratchSize(table))) return ctx;
+  if (
+    growCursors(ctx, load<u32>(table, T_CURSORS)) &&
+    growCounts(ctx, load<u32>(table, T_PEER_COUNT)) &&
+    growScratch(ctx, scratchSize(table))
+  ) {
+    return ctx;
+  }
   context_free(ctx);
   return 0;
 }

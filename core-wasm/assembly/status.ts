@@ -5,6 +5,8 @@
 export const OK: i32 = 0;
 /** A request needs header values before it can be decided (not an error). */
 export const NEED: i32 = 1;
+/** Each peer that could be picked has as many requests under way as it may (not an error). */
+export const BUSY: i32 = 2;
 /** The regex of a source does not compile; position and reason are written to the problem words. */
 export const E_REGEX: i32 = -1;
 /** An image ends before its header or its stated size. */

@@ -25,6 +25,9 @@ export const TRACE_COUNT = 92 >> 2;
 export const TRACE = 96 >> 2;
 export const POSITION = 100 >> 2;
 export const GUARD = 204 >> 2;
+const NOW = 544 >> 2;
+export const MARKS = 548 >> 2;
+export const HASH = 556 >> 2;
 
 export const NEED = 1;
 const HTTPS = 1;
@@ -82,6 +85,12 @@ export class Context {
     if (this.bytes.length !== 0) return;
     this.words = new Int32Array(this.#core.exports.memory.buffer);
     this.bytes = new Uint8Array(this.#core.exports.memory.buffer);
+  }
+
+  /** Tells the core what time it is, in ms. To be called before a call that picks a peer or ends a try. */
+  setTime(now: number): void {
+    this.renew();
+    this.words[this.#base + NOW] = now;
   }
 
   /** A public word of the context, unsigned. */

@@ -19,13 +19,25 @@ export interface CoreExports extends PeerSetExports, RegexExports {
   shard_validate(image: number, length: number): number;
   shard_load(table: number, image: number, length: number): number;
   shard_remove(table: number, pattern: number, host: number, length: number): number;
-  key_compile(source: number, length: number, result: number): number;
   peers_load(table: number, image: number, length: number): number;
   peers_remove(table: number, key: number, length: number): number;
   peers_find(table: number, key: number, length: number): number;
   route(context: number, hostLength: number, targetLength: number, flags: number, random: number): number;
   resume(context: number): number;
   release_decision(context: number): number;
+  peer_pick(
+    context: number,
+    key: number,
+    length: number,
+    hashed: number,
+    hash: number,
+    tried: number,
+    count: number,
+    random: number,
+  ): number;
+  peer_done(context: number, token: number, failed: number): number;
+  peer_state(table: number, token: number, state: number, now: number): number;
+  peer_status(context: number, token: number): number;
   render_setting(context: number, index: number): number;
 }
 

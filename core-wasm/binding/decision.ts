@@ -1,4 +1,4 @@
-import type { HeaderChange } from "./source.js";
+import type { HeaderChange, PeerState } from "./source.js";
 
 /**
  * A request as a proxy received it. Strings that come from the wire (`host`, `target`, header values) are byte
@@ -40,6 +40,23 @@ export interface ChosenPeer {
   position: number;
   /** Stands for the peer as it is now, when the end of the request is reported; of a peer that has left, nothing counts. */
   token: number;
+  /** Value of the session cookie that leads back to this peer, where the upstream has one. */
+  session?: string;
+}
+
+/** A peer as metrics and explanations show it. */
+export interface PeerStatus {
+  address: string;
+  port: number;
+  weight: number;
+  /** Its endpoint is going away. */
+  draining: boolean;
+  /** By active checks. */
+  state: PeerState;
+  /** Requests under way; counted where the method, `bounded` or `maxConns` looks at them, else 0. */
+  conns: number;
+  /** Out because of failures of requests, as `maxFails` says. */
+  out: boolean;
 }
 
 /** What to do with a request. All text is byte strings, ready for the wire. */
@@ -51,6 +68,10 @@ export type Decision =
       /** `namespace/service:port`. */
       upstream: string;
       peer: ChosenPeer;
+      /** What the method hashes, for `pickPeer`; undefined where it hashes nothing, or an absent or empty key. */
+      hash?: number;
+      /** Value of the session cookie for the peer, where the upstream has one; `isNew`: the client is to be given it. */
+      session?: { value: string; isNew: boolean };
       /** Path and query for the upstream. */
       target: string;
       headers: FilledHeaderChange[];
@@ -64,8 +85,13 @@ export type Decision =
       body?: string;
       contentType?: string;
       headers: FilledHeaderChange[];
-      /** Set on 503: the upstream that has no peer. */
+      /** Set on 502 and 503 of the core: the upstream of which no peer could be picked, and its identity if it has a peer set. */
       upstream?: string;
+      upstreamKey?: string;
+      /** With status 502: each peer that could be used has `maxConns` requests under way; `pickPeer` asks again. */
+      busy?: true;
+      /** As in a decision to proxy, for `pickPeer`. */
+      hash?: number;
       origin?: DecisionOrigin;
     };
 

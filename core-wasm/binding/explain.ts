@@ -1,5 +1,5 @@
 import { type Context, SHARD, TRACE, TRACE_COUNT } from "./context.js";
-import type { Decision, ExplainStep } from "./decision.js";
+import type { Decision, ExplainStep, PeerStatus } from "./decision.js";
 import { VARIABLE_NAMES } from "./encode-source.js";
 import type { ShardNames } from "./shard-names.js";
 
@@ -106,12 +106,31 @@ export function readTrace(context: Context, names: (image: number) => ShardNames
   if (decision.action === "return" && decision.status === 400) {
     add("request", "host and target", false, "the host or the target of the request is not valid");
   }
+  if (decision.action === "return" && decision.busy) {
+    add("upstream", decision.upstream || "upstream", false, "each peer has as many requests under way as it may");
+  }
   if (decision.action === "return" && decision.status === 503 && decision.body === undefined) {
     add("upstream", decision.upstream || "upstream", false, "it has no peer that is ready");
   }
   if (decision.action === "proxy") {
-    const { address, port } = decision.peer;
-    add("upstream", decision.upstream, true, `peer ${address.includes(":") ? `[${address}]` : address}:${port}`);
+    add("upstream", decision.upstream, true, `peer ${peerText(decision.peer)}`);
   }
   return steps;
+}
+
+function peerText({ address, port }: { address: string; port: number }): string {
+  return `${address.includes(":") ? `[${address}]` : address}:${port}`;
+}
+
+/** What there is to say about peers that are not simply up. */
+export function peerSteps(peers: readonly PeerStatus[]): ExplainStep[] {
+  return peers.flatMap((peer): ExplainStep[] => {
+    const facts = [
+      peer.draining || peer.state === "draining" ? "it drains" : "",
+      peer.state === "down" ? "it is down by its checks" : "",
+      peer.out ? "it is out because requests failed" : "",
+    ].filter((fact) => fact !== "");
+    if (facts.length === 0) return [];
+    return [{ step: "upstream", rule: `peer ${peerText(peer)}`, result: "passed", reason: facts.join(", ") }];
+  });
 }

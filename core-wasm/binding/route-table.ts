@@ -1,8 +1,12 @@
+import { parseAddress } from "./address.js";
 import type { RoutingTable } from "./api.js";
+import { compileKey } from "./compile/key.js";
 import {
   ACTION,
   Context,
   GUARD,
+  HASH,
+  MARKS,
   ORIGIN,
   PEER,
   PEERS,
@@ -26,27 +30,40 @@ import type {
   DecisionOrigin,
   ExplainStep,
   FilledHeaderChange,
+  PeerStatus,
   RequestInput,
 } from "./decision.js";
-import { ALWAYS, HEADER_CHANGES, patternParts, writeShardSource, writeTemplate } from "./encode-source.js";
-import { readTrace } from "./explain.js";
+import { ALWAYS, HEADER_CHANGES, patternParts, writeShardSource } from "./encode-source.js";
+import { peerSteps, readTrace } from "./explain.js";
 import { ImageCache } from "./image-cache.js";
-import { compilePeerSet, encodePeerSet, peerSetSizes, readPeer } from "./peer-set.js";
+import { compilePeerSet, encodePeerSet, IMAGE_SIZE, type ImagePeer, peerSetSizes, readPeer } from "./peer-set.js";
 import { readShardNames, type ShardNames } from "./shard-names.js";
-import type { HostPattern, HostRules, PeerSetSource } from "./source.js";
+import type { BalanceMethod, HostPattern, HostRules, PeerSetSource, PeerState, Template } from "./source.js";
 
 const PROXY = 1;
 const REDIRECT = 2;
 const ORIGIN_ROUTE = 1;
 const ORIGIN_GUARD = 2;
 const NO_HEADERS: FilledHeaderChange[] = [];
-const NO_PEER_LEFT = 0;
+const NO_TEMPLATE: Template = [];
+/** Marks of a choice, and the status of `peer_pick`, for which assembly/table/context.ts and assembly/status.ts are the source. */
+const BUSY = 1;
+const HASHED = 2;
+const NEW_SESSION = 4;
+const PICK_BUSY = 2;
+const STATES: readonly PeerState[] = ["unchecked", "up", "down", "draining"];
 
 /** What is known of a peer set by the address of its image. */
 interface PeerSetFacts {
   key: string;
   display: string;
-  peers: { address: string; port: number }[];
+  peers: ImagePeer[];
+}
+
+/** What a method hashes, if anything. */
+function hashTemplate(method: BalanceMethod): Template | undefined {
+  if ("key" in method) return method.key;
+  return method.kind === "ip-hash" ? [{ kind: "variable", name: "remote_addr" }] : undefined;
 }
 
 /**
@@ -135,7 +152,8 @@ export class RouteTable implements RoutingTable {
   /** The image of a peer set. Canonical, as that of a shard. Throws CoreError. */
   compilePeers(set: PeerSetSource): Uint8Array {
     const { exports } = this.#core;
-    const source = encodePeerSet(set, this.#compileKey(set));
+    const hashed = hashTemplate(set.method) ?? NO_TEMPLATE;
+    const source = encodePeerSet(set, compileKey(`key of ${set.key}`, hashed, set.sessionCookie));
     try {
       return this.#core.withBytes(source, (at, length) => {
         const image = compilePeerSet(exports, at, length, 0);
@@ -151,17 +169,6 @@ export class RouteTable implements RoutingTable {
     }
   }
 
-  #compileKey(set: PeerSetSource): Uint8Array {
-    if (!("key" in set.method)) return new Uint8Array(0);
-    const { writer, exports } = this.#core;
-    writer.reset();
-    writeTemplate(writer, set.method.key);
-    const [image, length] = this.#core.compile(`hash key of ${set.key}`, exports.key_compile);
-    const bytes = this.#core.bytes().slice(image, image + length);
-    exports.free(image);
-    return bytes;
-  }
-
   removePeers(key: string): void {
     const status = this.#core.withBytes(this.#utf8.encode(key), (at, length) =>
       this.#core.exports.peers_remove(this.#table, at, length),
@@ -169,25 +176,30 @@ export class RouteTable implements RoutingTable {
     this.#changed(status, `removing ${key}`);
   }
 
-  decide(request: RequestInput, random: number): Decision {
+  decide(request: RequestInput, random: number, now = 0): Decision {
     const context = this.#context;
+    context.setTime(now);
     if (context.decide(request, random) < 0) return { action: "return", status: 414, headers: NO_HEADERS };
     const action = context.word(ACTION);
     const status = context.word(STATUS);
     const text = context.word(TEXT_LENGTH) ? context.latin1(context.word(TEXT), context.word(TEXT_LENGTH)) : "";
     const origin = this.#origin();
+    const marks = context.word(MARKS);
     if (action === PROXY) {
       const set = this.#peerSet(context.word(PEERS));
-      const peer = set.peers[context.word(PEER)];
-      return {
+      const peer = this.#chosen(set);
+      const decision: Decision = {
         action: "proxy",
         upstreamKey: set.key,
         upstream: set.display,
-        peer: { address: peer.address, port: peer.port, position: context.word(POSITION), token: 0 },
+        peer,
         target: text,
         headers: this.#headers(),
         origin,
       };
+      if (marks & HASHED) decision.hash = context.word(HASH);
+      if (peer.session !== undefined) decision.session = { value: peer.session, isNew: (marks & NEW_SESSION) !== 0 };
+      return decision;
     }
     if (action === REDIRECT) return { action: "redirect", status, location: text, headers: this.#headers(), origin };
     const own = context.word(TYPE_LENGTH) > 0;
@@ -197,44 +209,125 @@ export class RouteTable implements RoutingTable {
       decision.contentType = context.latin1(context.word(TYPE), context.word(TYPE_LENGTH));
     }
     const set = context.word(PEERS);
-    if (set) decision.upstream = this.#peerSet(set).display;
-    else if (context.word(UPSTREAM)) decision.upstream = "";
+    if (set) {
+      const { key, display } = this.#peerSet(set);
+      decision.upstream = display;
+      decision.upstreamKey = key;
+      if (marks & BUSY) {
+        decision.busy = true;
+        if (marks & HASHED) decision.hash = context.word(HASH);
+      }
+    } else if (context.word(UPSTREAM)) decision.upstream = "";
     if (origin) decision.origin = origin;
     return decision;
   }
 
-  explain(request: RequestInput, random: number): { decision: Decision; steps: ExplainStep[] } {
+  explain(request: RequestInput, random: number, now = 0): { decision: Decision; steps: ExplainStep[] } {
     const { exports } = this.#core;
     if (exports.context_trace(this.#context.pointer, 1) < 0) throw coreError(-9, "explaining a decision");
     this.#context.renew();
     try {
-      const decision = this.decide(request, random);
-      return { decision, steps: readTrace(this.#context, (image) => this.#names(image), decision) };
+      const decision = this.decide(request, random, now);
+      const steps = readTrace(this.#context, (image) => this.#names(image), decision);
+      const upstream = decision.action === "redirect" ? undefined : decision.upstreamKey;
+      // Nobody sends this request, so that it keeps no place.
+      if (decision.action === "proxy") this.peerDone(decision.peer, false, now);
+      if (upstream !== undefined) steps.push(...peerSteps(this.peersOf(upstream)));
+      return { decision, steps };
     } finally {
       exports.context_trace(this.#context.pointer, 0);
     }
   }
 
-  nextPeer(upstreamKey: string, failed: readonly ChosenPeer[]): ChosenPeer | undefined {
-    const { exports } = this.#core;
+  pickPeer(
+    upstreamKey: string,
+    request: { hash?: number; tried: readonly ChosenPeer[] },
+    random: number,
+    now: number,
+  ): ChosenPeer | "busy" | undefined {
+    const context = this.#context;
+    const key = this.#utf8.encode(upstreamKey);
+    const { hash, tried } = request;
+    // The tokens, then the key.
+    const bytes = new Uint8Array(tried.length * 4 + key.length);
+    const view = new DataView(bytes.buffer);
+    for (const [i, { token }] of tried.entries()) view.setUint32(4 * i, token, true);
+    bytes.set(key, tried.length * 4);
+    const status = this.#core.withBytes(bytes, (at) => {
+      context.setTime(now);
+      return this.#core.exports.peer_pick(
+        context.pointer,
+        at + tried.length * 4,
+        key.length,
+        hash === undefined ? 0 : 1,
+        (hash ?? 0) | 0,
+        at,
+        tried.length,
+        random | 0,
+      );
+    });
+    if (status === PICK_BUSY) return "busy";
+    return status === 0 ? this.#chosen(this.#peerSet(context.word(PEERS))) : undefined;
+  }
+
+  peerDone(peer: ChosenPeer, failed: boolean, now: number): void {
+    this.#context.setTime(now);
+    this.#core.exports.peer_done(this.#context.pointer, peer.token | 0, failed ? 1 : 0);
+  }
+
+  setPeerState(
+    upstreamKey: string,
+    peer: { readonly address: string; readonly port: number },
+    state: PeerState,
+    now: number,
+  ): void {
+    const image = this.#findPeers(upstreamKey);
+    if (!image) return;
+    const address = parseAddress(peer.address)?.text;
+    const index = this.#peerSet(image).peers.findIndex(
+      (other) => other.port === peer.port && other.address === address,
+    );
+    if (index < 0) return;
+    this.#core.exports.peer_state(this.#table, this.#token(image, index) | 0, STATES.indexOf(state), now | 0);
+  }
+
+  peersOf(upstreamKey: string): PeerStatus[] {
+    const image = this.#findPeers(upstreamKey);
+    if (!image) return [];
+    return this.#peerSet(image).peers.map(({ address, port, weight, draining }, index) => {
+      const word = this.#core.exports.peer_status(this.#context.pointer, this.#token(image, index) | 0);
+      return { address, port, weight, draining, state: STATES[word & 3], conns: word >>> 3, out: (word & 4) !== 0 };
+    });
+  }
+
+  /** Address of the peer set of an upstream as it is now; 0 if there is none. */
+  #findPeers(upstreamKey: string): number {
     const image = this.#core.withBytes(this.#utf8.encode(upstreamKey), (at, length) =>
-      exports.peers_find(this.#table, at, length),
+      this.#core.exports.peers_find(this.#table, at, length),
     );
     this.#context.renew();
-    if (!image) return undefined;
-    const { peers } = this.#peerSet(image);
-    const tried = new Uint8Array((peers.length + 7) >> 3);
-    for (const { address, port } of failed) {
-      const index = peers.findIndex((peer) => peer.port === port && peer.address === address);
-      if (index >= 0) tried[index >> 3] |= 1 << (index & 7);
-    }
-    const points = peerSetSizes(new DataView(this.#context.bytes.buffer), image).points || peers.length;
-    const start = failed.length > 0 ? failed[0].position % Math.max(1, points) : NO_PEER_LEFT;
-    const position = this.#core.withBytes(tried, (at, length) => exports.peer_set_walk(image, start, at, length));
-    this.#context.renew();
-    if (position < 0) return undefined;
-    const peer = peers[exports.peer_set_owner(image, position)];
-    return { address: peer.address, port: peer.port, position, token: 0 };
+    return image;
+  }
+
+  /** The token of a peer stands behind its image. It is not kept: a set that comes again has other tokens. */
+  #token(image: number, index: number): number {
+    const { words } = this.#context;
+    return words[((image + words[(image + IMAGE_SIZE) >> 2] + 3) >> 2) + index] >>> 0;
+  }
+
+  /** The peer that the last call picked, of `set`. */
+  #chosen(set: PeerSetFacts): ChosenPeer {
+    const context = this.#context;
+    const index = context.word(PEER);
+    const { address, port, session } = set.peers[index];
+    const chosen: ChosenPeer = {
+      address,
+      port,
+      position: context.word(POSITION),
+      token: this.#token(context.word(PEERS), index),
+    };
+    if (session !== undefined) chosen.session = session;
+    return chosen;
   }
 
   #names(image: number): ShardNames {

@@ -5,6 +5,7 @@ import { repairChecksum } from "../support/checksum.js";
 import { compile, freshCore, randomNumbers, type TestCore } from "./core-instance.js";
 
 const IMAGES = 50_000;
+const HEADER = 96;
 
 let core: TestCore;
 beforeAll(async () => {
@@ -50,9 +51,9 @@ function useAll(pointer: number, hash: number, tried: number): void {
   }
   expect(met).toBeLessThanOrEqual(peers);
   for (let i = 0; i < peers; i++) {
-    const id = view.getUint32(pointer + 80 + 32 * i, true);
+    const id = view.getUint32(pointer + HEADER + 32 * i, true);
     const peer = readPeer(view, pointer, i);
-    expect(id >= 80 && peer.id.length >= 3 && id + peer.id.length <= bytes).toBe(true);
+    expect(id >= HEADER && peer.id.length >= 3 && id + peer.id.length <= bytes).toBe(true);
     expect(peer.port > 0 && peer.weight > 0).toBe(true);
   }
 }
@@ -95,7 +96,7 @@ describe("validation", () => {
       else {
         // Half of the damage goes to the header, where counts and offsets are.
         for (let changes = 1 + (random() % 4); changes; changes--) {
-          const at = random() % (random() % 2 ? Math.min(80, bytes.length) : bytes.length);
+          const at = random() % (random() % 2 ? Math.min(HEADER, bytes.length) : bytes.length);
           if (random() % 2) bytes[at] ^= 1 << (random() & 7);
           else bytes[at] = random();
         }
@@ -133,7 +134,7 @@ describe("validation", () => {
     for (let i = 0; i < 1000; i++) {
       const bytes = samples[random() % samples.length].slice();
       for (let changes = 1 + (random() % 6); changes; changes--)
-        bytes[80 + (random() % (bytes.length - 80))] = random();
+        bytes[HEADER + (random() % (bytes.length - HEADER))] = random();
       const result = compile(core, source, bytes);
       results.add(typeof result === "number" ? String(result) : "image");
     }

@@ -133,7 +133,10 @@ export const FEATURE_RULES: HostRules[] = [
 
 export const FEATURE_PEERS: PeerSetSource[] = [
   peers("plain", [80, 81, 82]),
-  peers("hashed", [80, 81, 82], { kind: "ring", key: [header("x-user"), cookie("session"), ...EVERYTHING] }),
+  {
+    ...peers("hashed", [80, 81, 82], { kind: "ring", key: [header("x-user"), cookie("session"), ...EVERYTHING] }),
+    sessionCookie: "njet",
+  },
 ];
 
 /** Targets that reach every rule of the table. */

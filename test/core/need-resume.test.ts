@@ -314,14 +314,12 @@ describe("a wrong call is answered with a status", () => {
       const statuses = [
         exports.shard_put(table, at, length, 0),
         exports.shard_compile(at, length, 0),
-        exports.key_compile(at, length, 0),
         exports.shard_validate(at, length),
         exports.shard_load(table, at, length),
         exports.shard_remove(table, 0, at, length),
         exports.peers_load(table, at, length),
         exports.peers_remove(table, at, length),
         exports.shard_compile(0, 0, outside - 12),
-        exports.key_compile(0, 0, outside - 12),
       ];
       expect(new Set(statuses)).toEqual(new Set([E_POINTER]));
       expect(exports.peers_find(table, at, length)).toBe(0);

@@ -1,6 +1,6 @@
 import type { RoutingTable } from "../../core-wasm/binding/api.js";
-import type { ChosenPeer, Decision, ExplainStep, RequestInput } from "../../core-wasm/binding/decision.js";
-import type { HostPattern, HostRules, PeerSetSource } from "../../core-wasm/binding/source.js";
+import type { ChosenPeer, Decision, ExplainStep, PeerStatus, RequestInput } from "../../core-wasm/binding/decision.js";
+import type { HostPattern, HostRules, PeerSetSource, PeerState } from "../../core-wasm/binding/source.js";
 import { httpPeer, type Peer } from "../support/peers.js";
 
 /** What a stand-in peer answers: whom it stands for, and what reached it. */
@@ -88,20 +88,34 @@ export class StandInTable implements RoutingTable {
     this.table.removePeers(key);
   }
 
-  decide(request: RequestInput, random: number): Decision {
-    return this.#shown(this.table.decide(request, random));
+  decide(request: RequestInput, random: number, now: number): Decision {
+    return this.#shown(this.table.decide(request, random, now));
   }
 
-  nextPeer(upstreamKey: string, failed: readonly ChosenPeer[]): ChosenPeer | undefined {
-    const next = this.table.nextPeer(
-      upstreamKey,
-      failed.map((peer) => this.standIns.toPeer(peer)),
-    );
-    return next && this.standIns.toLoopback(next);
+  pickPeer(
+    upstreamKey: string,
+    request: { hash?: number; tried: readonly ChosenPeer[] },
+    random: number,
+    now: number,
+  ): ChosenPeer | "busy" | undefined {
+    const next = this.table.pickPeer(upstreamKey, request, random, now);
+    return typeof next === "object" ? this.standIns.toLoopback(next) : next;
   }
 
-  explain(request: RequestInput, random: number): { decision: Decision; steps: ExplainStep[] } {
-    const { decision, steps } = this.table.explain(request, random);
+  peerDone(peer: ChosenPeer, failed: boolean, now: number): void {
+    this.table.peerDone(peer, failed, now);
+  }
+
+  setPeerState(upstreamKey: string, peer: { address: string; port: number }, state: PeerState, now: number): void {
+    this.table.setPeerState(upstreamKey, this.standIns.toPeer(peer), state, now);
+  }
+
+  peersOf(upstreamKey: string): PeerStatus[] {
+    return this.table.peersOf(upstreamKey).map((peer) => this.standIns.toLoopback(peer));
+  }
+
+  explain(request: RequestInput, random: number, now: number): { decision: Decision; steps: ExplainStep[] } {
+    const { decision, steps } = this.table.explain(request, random, now);
     return { decision: this.#shown(decision), steps };
   }
 

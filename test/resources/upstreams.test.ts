@@ -1,5 +1,4 @@
 import { describe, expect, it } from "vitest";
-import { isStatusMatch } from "../../controller/resources/health-check.js";
 import { parseDuration, parseSize } from "../../controller/resources/units.js";
 import { parseText, problemTexts } from "./parse-support.js";
 
@@ -80,21 +79,10 @@ describe("an upstream", () => {
 
   it.each([
     "subselector: {v: a}",
-    "fail-timeout: 10s",
-    "max-fails: 3",
-    "max-conns: 10",
     "keepalive: 16",
     "buffering: false",
-    "slow-start: 30s",
     "use-cluster-ip: true",
     "type: grpc",
-    "queue: {size: 10, timeout: 5s}",
-    "sessionCookie: {enable: true, name: srv, path: /, expires: max, samesite: Strict}",
-    "healthCheck: {enable: true, path: /up, interval: 5s, jitter: 1s, statusMatch: '! 500', headers: [{name: Host, value: a.b}], mandatory: true, persistent: true}",
-    "lb-method: least_conn",
-    "lb-method: ip_hash",
-    "lb-method: random two least_conn",
-    "lb-method: hash $uri",
     "next-upstream: error http_500",
   ])("with %s is served, with the warning that this does not act yet", (fields) => {
     expect(parseUpstream(fields).problems.map(({ severity, code }) => `${severity} ${code}`)).toEqual([
@@ -105,35 +93,6 @@ describe("an upstream", () => {
   it("with backup and backupPort is served, with the warning that this does not act yet", () => {
     expect(problemTexts(parseUpstream("backup: spare, backupPort: 80"))).toEqual([
       "warning NOT_YET_ACTIVE spec.upstreams[0].backup",
-    ]);
-  });
-});
-
-describe("lb-method", () => {
-  it.each([
-    ["round_robin", { kind: "round-robin" }],
-    ["chash $arg_uu", { kind: "ring", key: [{ kind: "argument", name: "uu" }] }],
-    ["hash ${http_x_id} consistent", { kind: "nginx-ring", key: [{ kind: "header", name: "x-id" }] }],
-    [
-      "chash v1-$cookie_user$uri",
-      { kind: "ring", key: ["v1-", { kind: "cookie", name: "user" }, { kind: "variable", name: "uri" }] },
-    ],
-  ])("%s", (method, expected) => {
-    expect(upstreamOf(`lb-method: '${method}'`)?.method).toEqual(expected);
-  });
-
-  it.each([
-    ["fastest", "LB_METHOD_INVALID"],
-    ["hash", "LB_METHOD_INVALID"],
-    ["chash", "LB_METHOD_INVALID"],
-    ["chash $a $b", "LB_METHOD_INVALID"],
-    ["hash $uri consistently", "LB_METHOD_INVALID"],
-    ["chash constant", "LB_METHOD_INVALID"],
-    ["chash $nope", "VARIABLE_UNKNOWN"],
-    ["chash $1", "CAPTURE_UNKNOWN"],
-  ])("%s is an error", (method, code) => {
-    expect(problemTexts(parseUpstream(`lb-method: '${method}'`))).toEqual([
-      `error ${code} spec.upstreams[0].lb-method`,
     ]);
   });
 });
@@ -170,15 +129,5 @@ describe("sizes", () => {
 
   it.each(["", "k", "-1", "1.5m", "1mb", "0x10"])("refuse %j", (text) => {
     expect(parseSize(text)).toBeUndefined();
-  });
-});
-
-describe("statusMatch", () => {
-  it.each(["200", "! 500", "!500", "200-399", "301 302 307", "! 301-302 307"])("takes %s", (text) => {
-    expect(isStatusMatch(text)).toBe(true);
-  });
-
-  it.each(["", "!", "2xx", "99", "600", "399-200", "200-", "200,201"])("refuses %j", (text) => {
-    expect(isStatusMatch(text)).toBe(false);
   });
 });

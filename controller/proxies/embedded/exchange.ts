@@ -10,7 +10,7 @@ import { refuseHead } from "./head-checks.js";
 import { headerValue } from "./header-names.js";
 import { ERROR_PAGE_TYPE, errorPage } from "./own-answers.js";
 import type { ProxyShared } from "./proxy-shared.js";
-import { Proxying } from "./proxying.js";
+import { Proxying, peerClock } from "./proxying.js";
 import { saneRequestId } from "./request-headers.js";
 import { RequestView, rawHeader } from "./request-view.js";
 import { addResponseHeaders } from "./response-headers.js";
@@ -76,7 +76,7 @@ export class Exchange {
     try {
       const status = refusal ?? refuseHead(this.request, this.shared.settings.limits.maxTargetLength)?.status;
       if (status !== undefined) this.refuse(status);
-      else this.act(this.shared.settings.table.decide(this.view, this.shared.settings.random()));
+      else this.act(this.shared.settings.table.decide(this.view, this.shared.settings.random(), peerClock()));
     } catch (error) {
       this.shared.settings.logger.error("request failed", { requestId: this.requestId, error });
       this.fail(500);

@@ -31,6 +31,8 @@ export class Proxying implements Dispatcher.DispatchHandler {
   private attempt: AttemptRecord;
   private controller: Dispatcher.DispatchController | undefined;
   private nextPeer: Peer | undefined;
+  /** The peer that the core counts this request for. */
+  private held: Peer | undefined;
   private staleMet = 0;
   private relaying = false;
   private abandoned = false;
@@ -49,6 +51,7 @@ export class Proxying implements Dispatcher.DispatchHandler {
     const { request, shared } = exchange;
     const { limits, allowUnderscoreHeaders } = shared.settings;
     this.peer = decision.peer;
+    this.held = decision.peer;
     this.attempt = newAttempt(this.peer);
     this.headers = upstreamHeaders(
       request.rawHeaders,
@@ -95,8 +98,9 @@ export class Proxying implements Dispatcher.DispatchHandler {
     this.release();
   }
 
-  /** Lets go of timers and of the client's body. */
+  /** Lets go of the peer, of timers and of the client's body. */
   release(): void {
+    this.letGo(false);
     clearTimeout(this.drainTimer);
     this.body?.close();
   }
@@ -245,7 +249,19 @@ export class Proxying implements Dispatcher.DispatchHandler {
     const state = { attempts: attempts.length, elapsed: performance.now() - this.started };
     if (!this.mayRepeat() || !anotherPeerAllowed(this.upstream.transport, reason, state)) return undefined;
     this.failedPeers.push(this.peer);
-    return shared.settings.table.nextPeer(this.decision.upstreamKey, this.failedPeers);
+    this.letGo(true);
+    const { table, random } = shared.settings;
+    const request = { hash: this.decision.hash, tried: this.failedPeers };
+    const next = table.pickPeer(this.decision.upstreamKey, request, random(), peerClock());
+    this.held = next === "busy" ? undefined : next;
+    return this.held;
+  }
+
+  /** Tells the core that the try with the peer at hand is over. */
+  private letGo(failed: boolean): void {
+    if (this.held === undefined) return;
+    this.exchange.shared.settings.table.peerDone(this.held, failed, peerClock());
+    this.held = undefined;
   }
 
   private mayRepeat(): boolean {
@@ -263,6 +279,11 @@ export class Proxying implements Dispatcher.DispatchHandler {
   private sinceStart(): number {
     return Math.round((performance.now() - this.attempt.startedAt) * 1000) / 1000;
   }
+}
+
+/** The time that the core counts with, in whole milliseconds. */
+export function peerClock(): number {
+  return Math.floor(performance.now());
 }
 
 function newAttempt(peer: Peer): AttemptRecord {

@@ -2,18 +2,23 @@
 import { alloc, free, inMemory } from "../memory/heap";
 import { E_CORRUPT, E_LIMIT, E_MEMORY, E_SOURCE, OK } from "../status";
 import { checksum64 } from "./checksum";
+import { crc32 } from "./crc32";
+import { placeMaglev } from "./maglev";
 import {
   bucketBits,
   bucketBytes,
   compareAddresses,
+  hasRing,
   I_BITS,
   I_CHECKSUM,
   I_DISPLAY,
   I_DISPLAY_LENGTH,
+  I_FLAGS,
   I_IDS,
   I_IDS_LENGTH,
   I_KEY,
   I_KEY_LENGTH,
+  I_LIMITS,
   I_METHOD,
   I_OWNERS,
   I_PEER_COUNT,
@@ -25,28 +30,31 @@ import {
   IMAGE_HEADER,
   IMAGE_MAGIC,
   IMAGE_VERSION,
+  LIMITS_SIZE,
   layOut,
   MAX_ID,
   MAX_PEERS,
   MAX_WEIGHT,
-  METHOD_ROUND_ROBIN,
   NONE,
   P_ID,
   P_ID_LENGTH,
-  P_SLOT,
+  P_SESSION,
   P_WEIGHT,
   PEER_SIZE,
   POINTS_PER_WEIGHT,
   peerAt,
   peersOf,
+  placesOf,
   separatorOf,
 } from "./peer-set-layout";
 import {
   checkSource,
   readPeers,
   sourceDisplayLength,
+  sourceFlags,
   sourceIsChanges,
   sourceKeyLength,
+  sourceLimits,
   sourceMethod,
   sourcePeerCount,
   sourceTemplateLength,
@@ -60,7 +68,7 @@ import { freshPoints, LEAP_BYTES } from "./ring-points";
 
 /** True if the points of `old` are those of the ring that `source` asks for. */
 function sameRing(source: usize, old: usize): bool {
-  return old != 0 && sourceMethod(source) != METHOD_ROUND_ROBIN && load<u8>(old, I_METHOD) == sourceMethod(source);
+  return old != 0 && hasRing(sourceMethod(source)) && load<u8>(old, I_METHOD) == sourceMethod(source);
 }
 
 /**
@@ -108,11 +116,13 @@ function placePeers(
     memory.copy(to, from, PEER_SIZE);
     // Until `writeIds` the id is named by its address: in the source, or in the old image.
     if (side > 0) store<u32>(to, <u32>old + load<u32>(to, P_ID), P_ID);
+    else store<u32>(to, crc32(0, <usize>load<u32>(to, P_ID), load<u8>(to, P_ID_LENGTH)), P_SESSION);
     placed++;
     weights += weight;
   }
   store<u32>(out, placed, I_PEER_COUNT);
-  store<u32>(out, sourceMethod(source) == METHOD_ROUND_ROBIN ? 0 : weights * POINTS_PER_WEIGHT, I_POINT_COUNT);
+  let method = sourceMethod(source);
+  store<u32>(out, hasRing(method) ? weights * POINTS_PER_WEIGHT : placesOf(method, placed), I_POINT_COUNT);
   return made;
 }
 
@@ -129,7 +139,6 @@ function writeIds(image: usize, ids: u32): u32 {
     if (length > MAX_ID || separatorOf(peer) + 2 > length || !inMemory(id, length)) return NONE;
     memory.copy(image + at, id, length);
     store<u32>(peer, at, P_ID);
-    store<u32>(peer, 0, P_SLOT);
     at += length;
   }
   return at - ids;
@@ -137,7 +146,7 @@ function writeIds(image: usize, ids: u32): u32 {
 
 /** Weight of the ring of `source` at most, or a status, where its peers have `own`: a list of changes is joined by old peers. */
 function weightBound(source: usize, old: usize, own: u32): i32 {
-  if (sourceMethod(source) == METHOD_ROUND_ROBIN || !sourceIsChanges(source)) return own;
+  if (!hasRing(sourceMethod(source)) || !sourceIsChanges(source)) return own;
   for (let i: u32 = 0; i < peersOf(old); i++) own += load<u16>(peerAt(old, i), P_WEIGHT);
   return own > MAX_WEIGHT ? E_LIMIT : <i32>own;
 }
@@ -158,9 +167,15 @@ export function peerSetCompile(source: usize, length: u32, old: usize, result: u
   let read = sourcePeerCount(source);
   let peers = read + peersOf(old);
   let out = alloc(
-    IMAGE_HEADER + peers * (PEER_SIZE + MAX_ID) + points * 6 + bucketBytes(points) + 3 + sourceTextsLength(source),
+    IMAGE_HEADER +
+      peers * (PEER_SIZE + MAX_ID) +
+      points * 6 +
+      bucketBytes(points) +
+      3 +
+      sourceTextsLength(source) +
+      (placesOf(sourceMethod(source), peers) << 1),
   );
-  let work = alloc(HISTOGRAM_BYTES + LEAP_BYTES + read * (PEER_SIZE + 4) + peers * 12 + 8 + made * 16);
+  let work = alloc(HISTOGRAM_BYTES + LEAP_BYTES + read * (PEER_SIZE + 4) + peers * 28 + 8 + made * 16);
   let status = out && work ? writeImage(source, old, out, work, made) : E_MEMORY;
   free(work);
   if (status < 0) {
@@ -174,7 +189,8 @@ export function peerSetCompile(source: usize, length: u32, old: usize, result: u
 
 /**
  * Writes the image of a checked source to `out` and returns its size, or a status. `work` holds a histogram, leaps,
- * Peer[read] records, u32[read] order, u32[peers] each of fresh, spare and remap, and twice u64[made] points.
+ * Peer[read] records, u32[read] order, u32[peers] each of fresh, spare and remap, and twice u64[made] points, or the
+ * work of Maglev.
  */
 function writeImage(source: usize, old: usize, out: usize, work: usize, most: u32): i32 {
   let read = sourcePeerCount(source);
@@ -196,7 +212,10 @@ function writeImage(source: usize, old: usize, out: usize, work: usize, most: u3
   store<u32>(out, IMAGE_MAGIC);
   store<u32>(out, IMAGE_VERSION, I_VERSION);
   store<u8>(out, <u8>sourceMethod(source), I_METHOD);
-  store<u8>(out, <u8>bucketBits(load<u32>(out, I_POINT_COUNT)), I_BITS);
+  store<u16>(out, <u16>sourceFlags(source), I_FLAGS);
+  let ring = hasRing(sourceMethod(source));
+  if (ring) store<u8>(out, <u8>bucketBits(load<u32>(out, I_POINT_COUNT)), I_BITS);
+  memory.copy(out + I_LIMITS, sourceLimits(source), LIMITS_SIZE);
   store<u32>(out, sourceTemplateLength(source), I_TEMPLATE_LENGTH);
   store<u32>(out, sourceKeyLength(source), I_KEY_LENGTH);
   store<u32>(out, sourceDisplayLength(source), I_DISPLAY_LENGTH);
@@ -208,7 +227,9 @@ function writeImage(source: usize, old: usize, out: usize, work: usize, most: u3
   layOut(out, true);
   copyTexts(source, out);
   if (!peersAreSound(out)) return old ? E_CORRUPT : E_SOURCE;
-  if (load<u32>(out, I_POINT_COUNT)) {
+  if (!ring) {
+    if (load<u32>(out, I_POINT_COUNT)) placeMaglev(out, points);
+  } else if (load<u32>(out, I_POINT_COUNT)) {
     let end = freshPoints(out, fresh, spare, made, points, sorted, work, leaps);
     if (!mergePoints(out, sorted, end, sameRing(source, old) ? old : 0, peersOf(old), remap)) return E_CORRUPT;
   }

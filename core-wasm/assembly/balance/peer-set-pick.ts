@@ -1,6 +1,6 @@
 /**
- * Picking a peer of a valid image. A *position* is a point of the ring, or a peer's index where there is no ring.
- * Nothing here allocates or writes, but for the cursor of round robin.
+ * Looking peers of a valid image up, whatever their states. A *position* is a point of the ring, a place of Maglev, or a
+ * peer's index where there is neither. Nothing here allocates or writes, but for the cursor of round robin.
  */
 import {
   I_BITS,
@@ -18,16 +18,14 @@ const SCAN: u32 = 8;
 
 /**
  * The position that owns `hash`: the first point at or after it, wrapping. Without a ring: `hash` modulo the number of
- * peers. NONE if there is no peer.
+ * places, or of peers. NONE if there is no peer.
  */
 export function peerSetPosition(image: usize, hash: u32): u32 {
-  let points = load<u32>(image, I_POINT_COUNT);
-  if (!points) {
-    let peers = load<u32>(image, I_PEER_COUNT);
-    return peers ? hash % peers : NONE;
-  }
+  let points = positionsOf(image);
+  let bits: u32 = load<u8>(image, I_BITS);
+  if (!bits) return points ? hash % points : NONE;
   let hashes = image + load<u32>(image, I_HASHES);
-  let bucket = image + load<u32>(image, I_BUCKETS) + ((<usize>(hash >> (32 - <u32>load<u8>(image, I_BITS)))) << 2);
+  let bucket = image + load<u32>(image, I_BUCKETS) + ((<usize>(hash >> (32 - bits))) << 2);
   // The bounds hold for a valid image anyway; they keep any other from being read outside.
   let high = min(load<u32>(bucket, 4), points);
   let low = min(load<u32>(bucket), high);
@@ -84,8 +82,8 @@ export function peerSetWalk(image: usize, position: u32, tried: usize): u32 {
 }
 
 /**
- * Plain round robin: the peer whose turn it is, and the u32 at `cursor` is advanced. NONE if there is no peer. Weights do
- * not count yet. The cursor is the caller's and survives a change of the image, so that many workers do not all begin
+ * Plain round robin: the peer whose turn it is, and the u32 at `cursor` is advanced. NONE if there is no peer. Weights and
+ * states do not count. The cursor is the caller's and survives a change of the image, so that many workers do not all begin
  * again at the first peer.
  */
 export function roundRobin(image: usize, cursor: usize): u32 {

@@ -4,39 +4,42 @@
  *   0  u32 magic `NJPS`       12  u32 key length
  *   4  u16 format version     16  u32 display length
  *   6  u8  method             20  u32 template length
- *   7  u8  flags              24  key, display, template
- *   8  u32 peer count             then the peers, packed, 24 bytes and the id
+ *   7  u8  flags              24  u32 max fails, fail timeout, max conns, slow start, as in the image
+ *   8  u32 peer count         40  key, display, template
+ *                                 then the peers, packed, 24 bytes and the id
  *
  * Peer: 0 u16 port | 2 u16 weight | 4 u8 length of the id | 5 u8 length of the address within it | 6 u8 family, 4 or 6
- * | 7 u8 0 | 8 u64 upper and u64 lower half of the address (of IPv4: the upper 32 bits) | 24 the id, `ip:port` or
+ * | 7 u8 flags, as in the image | 8 u64 upper and u64 lower half of the address (of IPv4: the upper 32 bits) | 24 the id, `ip:port` or
  * `[ip]:port`. Two peers are one if family, address and port are the same.
  *
  * Flag 1 (*changes*): the peers are changes to those of an older image, a weight of 0 takes a peer out, and all others
- * stay. Without the flag they are all the peers there are, and a weight of 0 is an error.
+ * stay. Without the flag they are all the peers there are, and a weight of 0 is an error. The other flags are those of
+ * the set, shifted left by one.
  */
 
 import { BY_ADDRESS, mergeSort } from "../memory/merge-sort";
 import { E_LIMIT, E_SOURCE } from "../status";
 import {
   compareAddresses,
+  flagsFit,
+  hasRing,
   MAX_ID,
   MAX_PEERS,
   MAX_TEXT,
   MAX_WEIGHT,
-  METHOD_NGINX_RING,
-  METHOD_ROUND_ROBIN,
   P_ADDRESS,
+  P_FLAGS,
   P_ID,
   P_ID_LENGTH,
   P_PORT,
-  P_SLOT,
   P_WEIGHT,
+  PEER_DRAINING,
   PEER_SIZE,
 } from "./peer-set-layout";
 
 const SOURCE_MAGIC: u32 = 0x53504a4e;
-const SOURCE_VERSION: u32 = 1;
-const SOURCE_HEADER: u32 = 24;
+const SOURCE_VERSION: u32 = 2;
+const SOURCE_HEADER: u32 = 40;
 const PEER_HEAD: usize = 24;
 
 const S_VERSION: usize = 4;
@@ -46,13 +49,24 @@ const S_PEER_COUNT: usize = 8;
 const S_KEY_LENGTH: usize = 12;
 const S_DISPLAY_LENGTH: usize = 16;
 const S_TEMPLATE_LENGTH: usize = 20;
+const S_LIMITS: usize = 24;
 
 export function sourceMethod(source: usize): u32 {
   return load<u8>(source, S_METHOD);
 }
 
 export function sourceIsChanges(source: usize): bool {
-  return load<u8>(source, S_FLAGS) != 0;
+  return (load<u8>(source, S_FLAGS) & 1) != 0;
+}
+
+/** Flags of the set. */
+export function sourceFlags(source: usize): u32 {
+  return load<u8>(source, S_FLAGS) >> 1;
+}
+
+/** Address of the four words of limits. */
+export function sourceLimits(source: usize): usize {
+  return source + S_LIMITS;
 }
 
 export function sourcePeerCount(source: usize): u32 {
@@ -82,14 +96,14 @@ export function sourceTexts(source: usize): usize {
 }
 
 /**
- * Checks everything of a source but the spelling of its addresses. Returns the weight of its peers (0 for round robin),
+ * Checks everything of a source but the spelling of its addresses. Returns the weight of its peers (0 without a ring),
  * before duplicates are merged, or a status.
  */
 export function checkSource(source: usize, length: u32): i32 {
   if (length < SOURCE_HEADER || load<u32>(source) != SOURCE_MAGIC || load<u16>(source, S_VERSION) != SOURCE_VERSION) {
     return E_SOURCE;
   }
-  if (sourceMethod(source) > METHOD_NGINX_RING || load<u8>(source, S_FLAGS) > 1) return E_SOURCE;
+  if (!flagsFit(sourceMethod(source), sourceFlags(source))) return E_SOURCE;
   let peers = sourcePeerCount(source);
   if (
     peers > MAX_PEERS ||
@@ -108,13 +122,13 @@ export function checkSource(source: usize, length: u32): i32 {
     weights += weight;
     let id = load<u8>(p, 4);
     let six = load<u8>(p, 6) == 6;
-    if ((!six && load<u8>(p, 6) != 4) || <u32>id > MAX_ID) return E_SOURCE;
+    if ((!six && load<u8>(p, 6) != 4) || <u32>id > MAX_ID || load<u8>(p, 7) > <u8>PEER_DRAINING) return E_SOURCE;
     // An id has at least a colon and a digit behind its address.
     if (<u32>load<u8>(p, 5) + (six ? 4 : 2) > <u32>id) return E_SOURCE;
     p += PEER_HEAD + id;
   }
   if (p != end) return E_SOURCE;
-  if (sourceMethod(source) == METHOD_ROUND_ROBIN) return 0;
+  if (!hasRing(sourceMethod(source))) return 0;
   return weights > MAX_WEIGHT ? E_LIMIT : <i32>weights;
 }
 
@@ -134,13 +148,13 @@ export function readPeers(source: usize, records: usize, order: usize, spare: us
     store<u32>(record, <u32>(p + PEER_HEAD), P_ID);
     store<u32>(record, load<u32>(p), P_PORT);
     store<u32>(record, load<u32>(p, 4), P_ID_LENGTH);
-    store<u32>(record, 0, P_SLOT);
     memory.copy(record + P_ADDRESS, p + 8, 16);
     store<u32>(order + ((<usize>i) << 2), i);
     p += PEER_HEAD + load<u8>(p, 4);
   }
   let sorted = mergeSort(order, spare, count, BY_ADDRESS, records);
-  // Of duplicates the greatest weight stays, since "the first one" would depend on the order of the list.
+  // Of duplicates the greatest weight stays, since "the first one" would depend on the order of the list, and they drain
+  // if all of them do.
   let kept: u32 = 0;
   let last: usize = 0;
   for (let i: u32 = 0; i < count; i++) {
@@ -148,6 +162,7 @@ export function readPeers(source: usize, records: usize, order: usize, spare: us
     let record = records + index * PEER_SIZE;
     if (kept && compareAddresses(last, record) == 0) {
       store<u16>(last, <u16>max<u32>(load<u16>(last, P_WEIGHT), load<u16>(record, P_WEIGHT)), P_WEIGHT);
+      store<u8>(last, load<u8>(last, P_FLAGS) & load<u8>(record, P_FLAGS), P_FLAGS);
       continue;
     }
     store<u32>(order + ((<usize>kept) << 2), index);

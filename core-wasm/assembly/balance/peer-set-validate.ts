@@ -1,10 +1,13 @@
 /** Checks an image before it is used: whatever passes can be looked up, walked and merged without reading outside. */
 import { E_CHECKSUM, E_CORRUPT, E_MAGIC, E_TRUNCATED, E_VERSION, OK } from "../status";
 import { checksum64 } from "./checksum";
+import { crc32 } from "./crc32";
 import {
   bucketBits,
   compareAddresses,
   compareIds,
+  flagsFit,
+  hasRing,
   I_BITS,
   I_BUCKETS,
   I_CHECKSUM,
@@ -30,18 +33,18 @@ import {
   MAX_PEERS,
   MAX_POINTS,
   MAX_TEXT,
-  METHOD_NGINX_RING,
-  METHOD_ROUND_ROBIN,
   P_ADDRESS,
   P_FAMILY,
+  P_FLAGS,
   P_ID,
   P_ID_LENGTH,
   P_PORT,
-  P_SLOT,
-  P_SPARE,
+  P_SESSION,
   P_WEIGHT,
+  PEER_DRAINING,
   POINTS_PER_WEIGHT,
   peerAt,
+  placesOf,
   separatorOf,
 } from "./peer-set-layout";
 
@@ -60,11 +63,11 @@ export function peerSetHeader(image: usize, length: u32): i32 {
   let ids = load<u32>(image, I_IDS_LENGTH);
   let key = load<u32>(image, I_KEY_LENGTH);
   let display = load<u32>(image, I_DISPLAY_LENGTH);
-  if (method > METHOD_NGINX_RING || load<u16>(image, I_FLAGS) || peers > MAX_PEERS || points > MAX_POINTS)
-    return E_CORRUPT;
-  if ((points != 0) != (method != METHOD_ROUND_ROBIN && peers != 0)) return E_CORRUPT;
+  if (!flagsFit(method, load<u16>(image, I_FLAGS)) || peers > MAX_PEERS || points > MAX_POINTS) return E_CORRUPT;
+  let ring = hasRing(method);
+  if (ring ? (points != 0) != (peers != 0) : points != placesOf(method, peers)) return E_CORRUPT;
   if (max(max(template, key), display) > MAX_TEXT || ids > peers * MAX_ID) return E_CORRUPT;
-  if (<u32>load<u8>(image, I_BITS) != bucketBits(points) || layOut(image, false)) return E_CORRUPT;
+  if (<u32>load<u8>(image, I_BITS) != (ring ? bucketBits(points) : 0) || layOut(image, false)) return E_CORRUPT;
   return load<u32>(image, I_SIZE) > length ? E_TRUNCATED : OK;
 }
 
@@ -91,7 +94,7 @@ export function peersAreSound(image: usize): bool {
     let separator = separatorOf(peer);
     if (family != 4 && family != 6) return false;
     if (family == 4 && load<u32>(peer, P_ADDRESS) | load<u64>(peer, P_ADDRESS + 8)) return false;
-    if (!load<u16>(peer, P_PORT) || !load<u16>(peer, P_WEIGHT) || load<u8>(peer, P_SPARE) || load<u32>(peer, P_SLOT))
+    if (!load<u16>(peer, P_PORT) || !load<u16>(peer, P_WEIGHT) || load<u8>(peer, P_FLAGS) > <u8>PEER_DRAINING)
       return false;
     if (load<u32>(peer, P_ID) != id || idLength > idsEnd - id || separator + 2 > idLength) return false;
     if (load<u8>(image + id + separator) != 0x3a || !plainId(image + id, idLength)) return false;
@@ -100,15 +103,27 @@ export function peersAreSound(image: usize): bool {
     weights += load<u16>(peer, P_WEIGHT);
   }
   if (id != idsEnd) return false;
-  let points = load<u32>(image, I_POINT_COUNT);
-  return !points || points == weights * POINTS_PER_WEIGHT;
+  return !load<u8>(image, I_BITS) || load<u32>(image, I_POINT_COUNT) == weights * POINTS_PER_WEIGHT;
 }
 
-/** True if hashes ascend, equal ones in the order of ids, each owner is a peer, and the buckets say where hashes begin. */
-function ringIsSound(image: usize): bool {
+/** True if the session id of each peer is the CRC-32 of its id. */
+function sessionsAreSound(image: usize): bool {
+  for (let i: u32 = 0; i < load<u32>(image, I_PEER_COUNT); i++) {
+    let peer = peerAt(image, i);
+    if (load<u32>(peer, P_SESSION) != crc32(0, image + load<u32>(peer, P_ID), load<u8>(peer, P_ID_LENGTH)))
+      return false;
+  }
+  return true;
+}
+
+/**
+ * True if each owner is a peer, and, on a ring, hashes ascend, equal ones in the order of ids, and the buckets say where
+ * hashes begin.
+ */
+function ownersAreSound(image: usize): bool {
   let peers = load<u32>(image, I_PEER_COUNT);
   let points = load<u32>(image, I_POINT_COUNT);
-  if (!points) return true;
+  let ring = load<u8>(image, I_BITS) != 0;
   let hashes = image + load<u32>(image, I_HASHES);
   let owners = image + load<u32>(image, I_OWNERS);
   let bucket = image + load<u32>(image, I_BUCKETS);
@@ -117,9 +132,11 @@ function ringIsSound(image: usize): bool {
   let before: u32 = 0;
   let ownerBefore: u32 = 0;
   for (let i: u32 = 0; i < points; i++) {
-    let hash = load<u32>(hashes + ((<usize>i) << 2));
     let owner: u32 = load<u16>(owners + ((<usize>i) << 1));
-    if (owner >= peers || hash < before) return false;
+    if (owner >= peers) return false;
+    if (!ring) continue;
+    let hash = load<u32>(hashes + ((<usize>i) << 2));
+    if (hash < before) return false;
     if (i && hash == before && owner != ownerBefore && compareIds(image, ownerBefore, owner) > 0) return false;
     for (let top = hash >> shift; next <= top; next++) {
       if (load<u32>(bucket + ((<usize>next) << 2)) != i) return false;
@@ -127,6 +144,7 @@ function ringIsSound(image: usize): bool {
     before = hash;
     ownerBefore = owner;
   }
+  if (!ring) return true;
   for (let last = (<u32>1) << (32 - shift); next <= last; next++) {
     if (load<u32>(bucket + ((<usize>next) << 2)) != points) return false;
   }
@@ -147,5 +165,5 @@ export function peerSetValidate(image: usize, length: u32): i32 {
   for (; padding < load<u32>(image, I_TEMPLATE); padding++) {
     if (load<u8>(image + padding)) return E_CORRUPT;
   }
-  return peersAreSound(image) && ringIsSound(image) ? OK : E_CORRUPT;
+  return peersAreSound(image) && sessionsAreSound(image) && ownersAreSound(image) ? OK : E_CORRUPT;
 }

@@ -2,7 +2,6 @@
 import { inMemory } from "../memory/heap";
 import { E_MEMORY, E_POINTER, OK } from "../status";
 import { freeBuilder, newBuilder, problemPosition, problemReason, status, takeOutput } from "./builder";
-import { compileKey } from "./key";
 import { compileRegex } from "./rules";
 import { compileShard } from "./shard";
 
@@ -10,15 +9,14 @@ import { compileShard } from "./shard";
 const RESULT_SIZE: u32 = 16;
 
 const SHARD: u32 = 0;
-const KEY: u32 = 1;
-const REGEX: u32 = 2;
+const REGEX: u32 = 1;
 
 /** `flags` are those of a regex. On success the image is the caller's, to be given back by `free`. */
 function compile(what: u32, source: usize, length: u32, flags: u32, result: usize): i32 {
   if (!inMemory(source, length) || !inMemory(result, RESULT_SIZE)) return E_POINTER;
   let b = newBuilder(source, length);
   if (!b) return E_MEMORY;
-  let size = what == SHARD ? compileShard(b) : what == KEY ? compileKey(b) : compileAlone(b, source, length, flags);
+  let size = what == SHARD ? compileShard(b) : compileAlone(b, source, length, flags);
   store<u32>(result, size < 0 ? 0 : <u32>takeOutput(b));
   store<u32>(result, max(size, 0), 4);
   store<u32>(result, problemPosition(b), 8);
@@ -35,11 +33,6 @@ function compileAlone(b: usize, pattern: usize, length: u32, flags: u32): i32 {
 /** Compiles a shard source. */
 export function shard_compile(source: usize, length: u32, result: usize): i32 {
   return compile(SHARD, source, length, 0, result);
-}
-
-/** Compiles the template of a hash key, which a peer set source takes in. */
-export function key_compile(source: usize, length: u32, result: usize): i32 {
-  return compile(KEY, source, length, 0, result);
 }
 
 /** Compiles a pattern, UTF-8 in RE2's syntax; `flags`: 2 ignores case, 4 anchors at the start. */

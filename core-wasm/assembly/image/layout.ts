@@ -3,6 +3,9 @@
  * aligned. The compiler writes all parts in one fixed order with no gaps, so that the validator can require each
  * offset to be exactly the end of what came before: no part can overlap another or be visited twice.
  *
+ * This file is read by two languages: by the core, which checks and reads images, and by the compiler in the binding,
+ * which writes them. It holds only what both understand, and imports nothing.
+ *
  * Header, 96 bytes:
  *    0 u32 magic "NJSH"        32 u32 route count              64 u32 unmatched outcome (0: none)
  *    4 u32 format version      36 u32 routes offset            68 u32 unmatched need list (0: none)
@@ -192,9 +195,13 @@ export const NAME_RESOURCE_SIZE: u32 = 8;
 export const NAME_ROUTE_SIZE: u32 = 12;
 
 /**
- * Hash key of a peer set, 24 bytes: 0 u32 size | 4 u32 header count | 8 u32 value slot of the cookie header (0: none)
- * | 12 u32 need list (0: none) | 16 u32 template | 20 u32 template length; then headers (u32 length, text padded to 4),
- * need list, template. Offsets are from the start of the key.
+ * Key of a peer set: what a request is hashed by, and the cookie that names its peer. Header, 32 bytes:
+ *    0 u32 size                                           16 u32 hash template, 20 u32 its length (0: no hash)
+ *    4 u32 header count                                   24 u32 sticky template, 28 u32 its length: one cookie part
+ *    8 u32 value slot of the cookie header (0: none)             (0, 0: no session cookie)
+ *   12 u32 need list of both templates (0: none)
+ * then headers (u32 length, text padded to 4), need list, hash template, sticky template. Offsets are from the start of
+ * the key. A set that needs neither has no key at all: zero bytes.
  */
 export const K_SIZE: usize = 0;
 export const K_HEADER_COUNT: usize = 4;
@@ -202,9 +209,11 @@ export const K_COOKIE: usize = 8;
 export const K_NEED: usize = 12;
 export const K_TEMPLATE: usize = 16;
 export const K_TEMPLATE_LENGTH: usize = 20;
-export const KEY_HEADER: u32 = 24;
+export const K_STICKY: usize = 24;
+export const K_STICKY_LENGTH: usize = 28;
+export const KEY_HEADER: u32 = 32;
 
-/** Variables, in the order of `VARIABLE_NAMES` of the binding. */
+/** Variables by number. */
 export const VAR_ARGS: u32 = 0;
 export const VAR_HOST: u32 = 1;
 export const VAR_HTTP2: u32 = 2;
@@ -227,6 +236,10 @@ export const MAX_ROUTES: u32 = 65536;
 /** Value slots of an image, facts included. */
 export const MAX_SLOTS: u32 = 128;
 export const MAX_HEADERS: u32 = 124;
+/** Conditions of a match, matches of a route and entries of a split are fewer than this. */
+export const MAX_LIST: u32 = 4096;
+/** Bytes of one part of a template. */
+export const MAX_PART: u32 = 65535;
 /** Headers that hash keys of peer sets may look at, besides those of the shard, facts included. */
 export const MAX_KEY_SLOTS: u32 = 32;
 export const MAX_SPLIT_TOTAL: u32 = 1000000;

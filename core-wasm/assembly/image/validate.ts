@@ -13,6 +13,8 @@ import {
   K_HEADER_COUNT,
   K_NEED,
   K_SIZE,
+  K_STICKY,
+  K_STICKY_LENGTH,
   K_TEMPLATE,
   K_TEMPLATE_LENGTH,
   KEY_HEADER,
@@ -174,8 +176,7 @@ function checkBody(v: usize): void {
 }
 
 /**
- * Checks the compiled hash key of a peer set (compile/key.ts has the layout); 0 bytes stand for no key. OK, or what is
- * wrong.
+ * Checks the key of a peer set; 0 bytes stand for none. OK, or what is wrong.
  */
 export function validateKey(blob: usize, length: u32): i32 {
   if (!length) return OK;
@@ -193,6 +194,10 @@ export function validateKey(blob: usize, length: u32): i32 {
   checkTextList(v, KEY_HEADER, headers);
   checkNeed(v, load<u32>(blob, K_NEED));
   checkTemplate(v, load<u32>(blob, K_TEMPLATE), load<u32>(blob, K_TEMPLATE_LENGTH));
+  let sticky = load<u32>(blob, K_STICKY);
+  let stickyLength = load<u32>(blob, K_STICKY_LENGTH);
+  if (sticky) checkTemplate(v, sticky, stickyLength);
+  if ((sticky == 0) != (stickyLength == 0) || (sticky && !cookie)) bad(v);
   if (cursorOf(v) != length) bad(v);
   let status = load<i32>(v, V_STATUS);
   free(v);

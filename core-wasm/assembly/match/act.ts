@@ -1,14 +1,16 @@
 /** Turns the outcome of a route into a decision: picks a split entry, fills templates in, picks the peer. */
 import { crc32 } from "../balance/crc32";
 import {
+  I_FLAGS,
   I_METHOD,
   I_PEER_COUNT,
-  I_POINT_COUNT,
   I_TEMPLATE,
   I_TEMPLATE_LENGTH,
-  METHOD_ROUND_ROBIN,
+  METHOD_IP_HASH,
+  P_SESSION,
+  peerAt,
+  SET_STICKY,
 } from "../balance/peer-set-layout";
-import { peerSetOwner, peerSetPosition, roundRobin } from "../balance/peer-set-pick";
 import {
   A_REWRITE,
   A_SETTINGS,
@@ -24,8 +26,8 @@ import {
   ACTION_RETURN,
   K_COOKIE,
   K_NEED,
+  K_STICKY,
   K_TEMPLATE,
-  K_TEMPLATE_LENGTH,
   NONE,
   R_PATH_LENGTH,
   REWRITE_NONE,
@@ -48,12 +50,13 @@ import {
   writeBytes,
   writePath,
 } from "../request/render";
-import { NEED, OK } from "../status";
+import { BUSY, NEED, OK } from "../status";
 import {
   D_ACTION,
+  D_HASH,
+  D_MARKS,
   D_PEER,
   D_PEERS,
-  D_POSITION,
   D_ROUTE,
   D_SETTINGS,
   D_SETTINGS_LENGTH,
@@ -64,7 +67,9 @@ import {
   D_TYPE_LENGTH,
   D_UPSTREAM,
   KEY_SLOTS,
-  X_CURSORS,
+  MARK_BUSY,
+  MARK_HASHED,
+  MARK_SESSION,
   X_HANDLE,
   X_OUTPUT,
   X_PATH,
@@ -78,7 +83,8 @@ import {
   X_WRITE,
 } from "../table/context";
 import { upstreamOf } from "../table/shards";
-import { U_CURSOR, U_PEERS } from "../table/upstreams";
+import { U_PEERS } from "../table/upstream-record";
+import { choosePeer } from "./choose-peer";
 import { askFor } from "./need";
 import { TRACE_SPLIT, trace } from "./trace";
 
@@ -157,44 +163,94 @@ function setTarget(ctx: usize, image: usize, action: usize): void {
   store<u32>(ctx, load<u32>(ctx, X_WRITE) - <u32>start, D_TEXT_LENGTH);
 }
 
+/** Writes a part of the compiled key of a set out; returns its length. It is gone with the next output, or NONE if too long. */
+function renderKey(ctx: usize, key: usize, template: usize): u32 {
+  let start = load<u32>(ctx, X_WRITE);
+  render(
+    ctx,
+    key + load<u32>(key + template),
+    load<u32>(key + template, 4),
+    MODE_BODY,
+    KEY_SLOTS,
+    load<u32>(key, K_COOKIE),
+  );
+  if (overflowed(ctx)) return NONE;
+  let length = load<u32>(ctx, X_WRITE) - start;
+  store<u32>(ctx, start, X_WRITE);
+  return length;
+}
+
+/** The session id that a cookie of eight hexadecimal digits names; 0 for any other. */
+function sessionOf(at: usize, length: u32): u32 {
+  let id: u32 = 0;
+  if (length != 8) return 0;
+  for (let i: u32 = 0; i < 8; i++) {
+    let c: u32 = load<u8>(at + i);
+    let digit = c - 48;
+    if (digit > 9) {
+      digit = (c | 32) - 87;
+      if (digit - 10 > 5) return 0;
+    }
+    id = (id << 4) | digit;
+  }
+  return id;
+}
+
+/** What ip_hash hashes: the first three octets of an IPv4 address as one number; of any other text the CRC-32. */
+function addressKey(at: usize, length: u32): u32 {
+  let key: u32 = 0;
+  let octet: u32 = 0;
+  let dots: u32 = 0;
+  for (let i: u32 = 0; i < length && dots < 3; i++) {
+    let c: u32 = load<u8>(at + i);
+    if (c == 46) {
+      key = (key << 8) | (octet & 255);
+      octet = 0;
+      dots++;
+    } else if (c - 48 < 10) octet = octet * 10 + c - 48;
+    else break;
+  }
+  return dots == 3 ? key : crc32(0, at, length);
+}
+
 /** Picks the peer of the upstream at hand: NEED if its hash key reads a header that is not filled in. */
 export function pickPeer(ctx: usize): i32 {
   let peers: usize = load<u32>(ctx, D_PEERS);
   if (!peers || !load<u32>(peers, I_PEER_COUNT)) return refuse(ctx, 503);
-  let record: usize = load<u32>(ctx, D_UPSTREAM);
-  let key = peers + load<u32>(peers, I_TEMPLATE);
-  let hashed = load<u8>(peers, I_METHOD) != <u8>METHOD_ROUND_ROBIN && load<u32>(peers, I_TEMPLATE_LENGTH) != 0;
-  if (hashed) {
+  let marks: u32 = 0;
+  let hash: u32 = 0;
+  let session: u32 = 0;
+  if (load<u32>(peers, I_TEMPLATE_LENGTH)) {
+    let key = peers + load<u32>(peers, I_TEMPLATE);
     store<u32>(ctx, STAGE_PICK, X_STAGE);
     if (askFor(ctx, key, load<u32>(key, K_NEED), KEY_SLOTS)) return NEED;
     let start: usize = load<u32>(ctx, X_WRITE);
-    render(
-      ctx,
-      key + load<u32>(key, K_TEMPLATE),
-      load<u32>(key, K_TEMPLATE_LENGTH),
-      MODE_BODY,
-      KEY_SLOTS,
-      load<u32>(key, K_COOKIE),
-    );
-    if (overflowed(ctx)) return refuse(ctx, 414);
-    let length = load<u32>(ctx, X_WRITE) - <u32>start;
-    store<u32>(ctx, <u32>start, X_WRITE);
+    let length = renderKey(ctx, key, K_STICKY);
+    if (length != NONE) {
+      session = sessionOf(start, length);
+      length = renderKey(ctx, key, K_TEMPLATE);
+    }
+    if (length == NONE) return refuse(ctx, 414);
     // An absent or empty key goes round, instead of to one peer for ever.
     if (length) {
-      let position = peerSetPosition(peers, crc32(0, start, length));
-      store<u32>(ctx, position, D_POSITION);
-      store<u32>(ctx, peerSetOwner(peers, position), D_PEER);
+      hash = load<u8>(peers, I_METHOD) == <u8>METHOD_IP_HASH ? addressKey(start, length) : crc32(0, start, length);
+      store<u32>(ctx, hash, D_HASH);
+      marks = MARK_HASHED;
     }
-    hashed = length != 0;
   }
-  if (!hashed) {
-    let cursor = <usize>load<u32>(ctx, X_CURSORS) + ((<usize>load<u32>(record, U_CURSOR)) << 2);
-    let peer = roundRobin(peers, cursor);
-    store<u32>(ctx, peer, D_PEER);
-    store<u32>(ctx, load<u32>(peers, I_POINT_COUNT) ? 0 : peer, D_POSITION);
+  let status = choosePeer(ctx, marks != 0, hash, session, 0, 0);
+  if (status != OK) refuse(ctx, status == BUSY ? 502 : 503);
+  else {
+    if (
+      load<u8>(peers, I_FLAGS) & <u8>SET_STICKY &&
+      load<u32>(peerAt(peers, load<u32>(ctx, D_PEER)), P_SESSION) != session
+    ) {
+      marks |= MARK_SESSION;
+    }
+    store<u32>(ctx, STAGE_DONE, X_STAGE);
+    store<u32>(ctx, ACTION_PROXY, D_ACTION);
   }
-  store<u32>(ctx, STAGE_DONE, X_STAGE);
-  store<u32>(ctx, ACTION_PROXY, D_ACTION);
+  store<u32>(ctx, status == BUSY ? marks | MARK_BUSY : marks, D_MARKS);
   return OK;
 }
 

@@ -29,6 +29,7 @@ import { takeTarget } from "../request/target";
 import { E_POINTER, E_STATE, NEED, OK } from "../status";
 import {
   D_ACTION,
+  D_MARKS,
   D_ORIGIN,
   D_ROUTE,
   D_SETTINGS,
@@ -227,6 +228,7 @@ export function decide(ctx: usize, hostLength: u32, targetLength: u32, flags: u3
   store<u64>(ctx, 0, D_UPSTREAM);
   store<u64>(ctx, 0, D_SETTINGS);
   store<u32>(ctx, 0, D_ORIGIN);
+  store<u32>(ctx, 0, D_MARKS);
   store<u32>(ctx, 0, X_NEED_COUNT);
   store<u32>(ctx, 0, X_CAPTURED);
   store<u32>(ctx, 0, X_TRACE_COUNT);

@@ -75,3 +75,10 @@ export function hashStep(h: u64, word: u64): u64 {
 export function hashEnd(h: u64): u32 {
   return <u32>((h * 0xc4ceb9fe1a85ec53) >> 32);
 }
+
+/** The finalizer of MurmurHash3: every bit of the result depends on every bit of `x`; 0 gives 0. */
+export function mix32(x: u32): u32 {
+  x = (x ^ (x >> 16)) * 0x85ebca6b;
+  x = (x ^ (x >> 13)) * 0xc2b2ae35;
+  return x ^ (x >> 16);
+}

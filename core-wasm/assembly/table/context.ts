@@ -12,6 +12,7 @@
  *   24 number of needs       56 peer index                                 88 rendered text (render)
  *   28 needs address         60 text: target, location or body             92 number of trace entries (explain)
  *   96 trace entries (explain)           204 guard: its index (origin 2)   100 position of the peer on its ring
+ *  544 time, ms (the caller's)           548 marks of the choice             556 hash of the key
  * Need, 16 bytes: u32 id (below FACTS: a fact of the connection; else the address of a u32 length and a lower-case
  * header name), u32 address of the value, i32 its length or -1 if absent, u32 value slot. The caller writes address and
  * length.
@@ -80,6 +81,16 @@ export const X_STAGE: usize = 196;
 export const X_TRACED: usize = 200;
 export const X_GUARD: usize = 204;
 export const X_EPOCH: usize = 552;
+/** Time in milliseconds, of any origin, wrapping: the caller writes it before a call that picks a peer or ends a try. */
+export const X_NOW: usize = 544;
+export const D_MARKS: usize = 548;
+export const D_HASH: usize = 556;
+/** All peers that could be used have as many requests under way as they may. */
+export const MARK_BUSY: u32 = 1;
+/** The key was not empty, and D_HASH is its hash. */
+export const MARK_HASHED: u32 = 2;
+/** The client is to be given the session cookie of the peer. */
+export const MARK_SESSION: u32 = 4;
 export const X_GROUPS: usize = 208; // to 288
 /** Normalised host: at most 255 bytes, followed by zeros to the next multiple of 8. */
 export const X_HOST: usize = 288;
@@ -87,13 +98,31 @@ export const X_HOST: usize = 288;
 export const X_SLOTS: usize = 560;
 export const SLOT_SIZE: u32 = 12;
 const X_NEED_LIST: usize = 560 + 160 * 12;
-const CONTEXT_SIZE: u32 = 560 + 160 * 12 + 128 * 16;
+/** Counts by peer slot (table/peer-slots.ts), and how many there is room for. */
+export const X_COUNTS: usize = 560 + 160 * 12 + 128 * 16;
+/** While a peer is picked: tokens of the peers that were tried, and what is not held against others. */
+export const X_TRIED: usize = X_COUNTS + 8;
+export const X_TRIED_COUNT: usize = X_COUNTS + 12;
+export const X_FORGIVEN: usize = X_COUNTS + 16;
+const CONTEXT_SIZE: u32 = 560 + 160 * 12 + 128 * 16 + 32;
 export const NEED_SIZE: u32 = 16;
 
 /** Slots of hash keys begin here. */
 export const KEY_SLOTS: u32 = MAX_SLOTS;
 /** All slots; X_NEED_LIST leaves room for as many. */
 export const ALL_SLOTS: u32 = MAX_SLOTS + MAX_KEY_SLOTS;
+
+/**
+ * Cursor of an upstream, 16 bytes: 0 u32 index of the peer whose turn it is, + 1 (0: not begun) | 4 u32 1 once smooth round
+ * robin has begun | 8 u32 requests under way | 12 u32 peers with failures
+ */
+export const CURSOR_BEGUN: usize = 4;
+export const CURSOR_UNDER_WAY: usize = 8;
+export const CURSOR_FAILING: usize = 12;
+export const CURSOR_SIZE: u32 = 16;
+
+/** Bytes of the counts of a peer slot. */
+export const COUNTS_SIZE: u32 = 24;
 
 /** Reads past the end of input by whole words stay inside the buffers. */
 const SLACK: u32 = 16;
@@ -131,6 +160,7 @@ export function freeContext(ctx: usize): void {
   store<u32>(ctx, 0);
   free(load<u32>(ctx, X_INPUT));
   free(load<u32>(ctx, X_CURSORS));
+  free(load<u32>(ctx, X_COUNTS));
   free(load<u32>(ctx, X_SCRATCH));
   free(load<u32>(ctx, X_TRACE));
   free(ctx);
@@ -157,18 +187,33 @@ export function keepTrace(ctx: usize, on: bool): bool {
   return !on || trace != 0;
 }
 
-/** Makes room for `count` round-robin cursors; those there keep their values. False if memory is short. */
+/** The cursor of an upstream. */
+export function cursorAt(ctx: usize, index: u32): usize {
+  return <usize>load<u32>(ctx, X_CURSORS) + index * CURSOR_SIZE;
+}
+
+/** Makes room for `count` cursors; those there keep their values. False if memory is short. */
 export function growCursors(ctx: usize, count: u32): bool {
-  let have = load<u32>(ctx, X_CURSOR_COUNT);
+  return growArray(ctx + X_CURSORS, count, CURSOR_SIZE);
+}
+
+/** Makes room for the counts of `count` peer slots; those there keep their values. False if memory is short. */
+export function growCounts(ctx: usize, count: u32): bool {
+  return growArray(ctx + X_COUNTS, count, COUNTS_SIZE);
+}
+
+/** Grows an array whose address and capacity are the two words at `field`. */
+function growArray(field: usize, count: u32, size: u32): bool {
+  let have = load<u32>(field, 4);
   if (count <= have) return true;
   let wanted = max(count, max(have << 1, 16));
-  let moved = alloc(wanted << 2);
+  let moved = alloc(wanted * size);
   if (!moved) return false;
-  memory.fill(moved, 0, wanted << 2);
-  memory.copy(moved, load<u32>(ctx, X_CURSORS), have << 2);
-  free(load<u32>(ctx, X_CURSORS));
-  store<u32>(ctx, <u32>moved, X_CURSORS);
-  store<u32>(ctx, wanted, X_CURSOR_COUNT);
+  memory.fill(moved, 0, wanted * size);
+  memory.copy(moved, load<u32>(field), have * size);
+  free(load<u32>(field));
+  store<u32>(field, <u32>moved);
+  store<u32>(field, wanted, 4);
   return true;
 }
 

@@ -2,10 +2,11 @@
  * A table: the shards and upstreams of one process or worker. Shards and peer sets are replaced one by one; what was
  * replaced is freed as soon as no context holds a decision made with it.
  *
- * Table, 80 bytes: 0 magic "NJTB" | 4 slot array of shards | 8 slot mask | 12 shards in the array | 16 shard of rules
+ * Table, 96 bytes: 0 magic "NJTB" | 4 slot array of shards | 8 slot mask | 12 shards in the array | 16 shard of rules
  * without host | 20 default shard | 24 first context | 28 retired handles | 32 slot array of upstreams | 36 slot mask
  * | 40 upstreams | 44 cursor indices given out | 48 first free cursor index list | 52 largest regex scratch
- * | 56 generation | 60 wildcard shards | 64 retired peer sets
+ * | 56 generation | 60 wildcard shards | 64 retired peer sets | 68 peer slots | 72 room for peer slots | 76 peer slots given
+ * out so far | 80 first free one + 1 | 84 number of free ones
  * A slot array holds pairs of u32 hash and u32 address; address 0 is free.
  */
 import { alloc, free, isAllocated } from "../memory/heap";
@@ -13,7 +14,7 @@ import { D_ACTION, D_PEERS, D_SHARD, growScratch, newContext, X_HANDLE, X_NEED_C
 import { HANDLE_SIZE } from "./shards";
 
 const TABLE_MAGIC: u32 = 0x42544a4e;
-const TABLE_SIZE: u32 = 80;
+const TABLE_SIZE: u32 = 96;
 export const T_SHARDS: usize = 4;
 export const T_MASK: usize = 8;
 export const T_SHARD_COUNT: usize = 12;
@@ -30,6 +31,11 @@ export const T_SCRATCH: usize = 52;
 export const T_GENERATION: usize = 56;
 export const T_WILDCARDS: usize = 60;
 export const T_RETIRED_PEERS: usize = 64;
+export const T_PEERS: usize = 68;
+export const T_PEER_CAPACITY: usize = 72;
+export const T_PEER_COUNT: usize = 76;
+export const T_FREE_PEER: usize = 80;
+export const T_FREE_PEERS: usize = 84;
 const FIRST_SLOTS: u32 = 16;
 /** An empty table; 0 if memory is short. */
 export function newTable(): usize {
@@ -157,5 +163,6 @@ export function freeTable(table: usize): void {
   store<u32>(table, 0);
   free(load<u32>(table, T_UPSTREAMS));
   free(load<u32>(table, T_FREE_CURSORS));
+  free(load<u32>(table, T_PEERS));
   free(table);
 }

@@ -1,17 +1,12 @@
-/**
- * Upstreams by key. A record stays where it is while a shard names it or it has peers; its peer set is replaced whole.
- *
- * Record, 40 bytes, then the key: 0 magic "NJUP" | 4 references from shards | 8 peer set image (0: none) | 12 its size
- * | 16 key hash | 20 key length | 24 cursor index | 28 zero
- * Cursor indices are given out densely and used again, so that the cursors of a context are a plain array.
- */
+/** Upstreams by key. The record: table/upstream-record.ts. */
 import { I_KEY, I_KEY_LENGTH, I_TEMPLATE, I_TEMPLATE_LENGTH } from "../balance/peer-set-layout";
 import { peerSetValidate } from "../balance/peer-set-validate";
 import { validateKey } from "../image/validate";
 import { hashBytes, sameBytes } from "../memory/bytes";
 import { alloc, free, inMemory } from "../memory/heap";
 import { E_MEMORY, E_POINTER, OK } from "../status";
-import { growCursors, X_NEXT_CONTEXT } from "./context";
+import { CURSOR_SIZE, cursorAt, growCursors, X_NEXT_CONTEXT } from "./context";
+import { loadedSize, moveSlots, noteTrouble, prepareSlots } from "./peer-slots";
 import {
   closeSlot,
   isPinned,
@@ -26,15 +21,16 @@ import {
   T_UPSTREAM_MASK,
   T_UPSTREAMS,
 } from "./table";
-
-const RECORD_MAGIC: u32 = 0x50554a4e;
-const U_REFERENCES: usize = 4;
-export const U_PEERS: usize = 8;
-const U_PEERS_SIZE: usize = 12;
-const U_HASH: usize = 16;
-export const U_KEY_LENGTH: usize = 20;
-export const U_CURSOR: usize = 24;
-export const U_KEY: usize = 40;
+import {
+  RECORD_MAGIC,
+  U_CURSOR,
+  U_HASH,
+  U_KEY,
+  U_KEY_LENGTH,
+  U_PEERS,
+  U_PEERS_SIZE,
+  U_REFERENCES,
+} from "./upstream-record";
 
 /** Retired peer sets are kept in blocks of their own: u32 next, then the image 16 bytes on. */
 const RETIRED_HEADER: u32 = 16;
@@ -73,6 +69,9 @@ function takeCursor(table: usize): i32 {
   if (list && load<u32>(list)) {
     let index = load<u32>(list) - 1;
     store<u32>(list, load<u32>(list + 8 + ((<usize>index) << 2)));
+    for (let ctx: usize = load<u32>(table, T_CONTEXTS); ctx; ctx = load<u32>(ctx, X_NEXT_CONTEXT)) {
+      memory.fill(cursorAt(ctx, index), 0, CURSOR_SIZE);
+    }
     return <i32>index;
   }
   let index = load<u32>(table, T_CURSORS);
@@ -181,19 +180,23 @@ export function loadPeers(table: usize, image: usize, length: u32): i32 {
   if (status != OK) return status;
   status = validateKey(image + load<u32>(image, I_TEMPLATE), load<u32>(image, I_TEMPLATE_LENGTH));
   if (status != OK) return status;
-  let block = alloc(RETIRED_HEADER + length);
+  let block = alloc(RETIRED_HEADER + loadedSize(image));
   if (!block) return E_MEMORY;
   memory.copy(block + RETIRED_HEADER, image, length);
   let copy = block + RETIRED_HEADER;
   let record = recordFor(table, copy + load<u32>(copy, I_KEY), load<u32>(copy, I_KEY_LENGTH));
-  if (!record) {
+  status = record ? prepareSlots(table, record, copy) : E_MEMORY;
+  if (status != OK) {
     free(block);
-    return E_MEMORY;
+    if (record) dropIfUnused(table, record);
+    return status;
   }
+  moveSlots(table, record, copy);
   retirePeers(table, record);
   sweep(table);
   store<u32>(record, <u32>copy, U_PEERS);
   store<u32>(record, length, U_PEERS_SIZE);
+  noteTrouble(table, record);
   store<u32>(table, load<u32>(table, T_GENERATION) + 1, T_GENERATION);
   return OK;
 }
@@ -203,6 +206,7 @@ export function unloadPeers(table: usize, key: usize, length: u32): i32 {
   if (!isTable(table) || !inMemory(key, length)) return E_POINTER;
   let record = findUpstream(table, key, length);
   if (!record) return OK;
+  moveSlots(table, record, 0);
   retirePeers(table, record);
   sweep(table);
   dropIfUnused(table, record);

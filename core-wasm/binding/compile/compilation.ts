@@ -1,0 +1,130 @@
+import {
+  FACT_ADDRESS,
+  FACT_METHOD,
+  FACT_PORT,
+  FACT_PROTOCOL,
+  FACTS,
+  MAX_SLOTS,
+  VAR_HTTP2,
+  VAR_REMOTE_ADDR,
+  VAR_REMOTE_PORT,
+  VAR_REQUEST,
+  VAR_REQUEST_METHOD,
+  VAR_SERVER_PROTOCOL,
+} from "../../assembly/image/layout.js";
+import { CoreError } from "../errors.js";
+import type { VariableName } from "../source.js";
+import { ImageWriter } from "./image-writer.js";
+import { VARIABLES } from "./numbers.js";
+import { TextList } from "./text-list.js";
+
+/** The header that cookies are read from. */
+const COOKIE = "cookie";
+
+/** Facts of the connection that a variable reads, beyond host, target and scheme. */
+const FACTS_OF = new Map<number, readonly number[]>([
+  [VAR_REMOTE_ADDR, [FACT_ADDRESS]],
+  [VAR_REMOTE_PORT, [FACT_PORT]],
+  [VAR_REQUEST_METHOD, [FACT_METHOD]],
+  [VAR_SERVER_PROTOCOL, [FACT_PROTOCOL]],
+  [VAR_HTTP2, [FACT_PROTOCOL]],
+  [VAR_REQUEST, [FACT_METHOD, FACT_PROTOCOL]],
+]);
+const NO_FACTS: readonly number[] = [];
+
+/**
+ * One image in the making: its bytes, the headers that it names, and what the rule at hand looks at. Errors name what is
+ * being compiled. Used again and again.
+ */
+export class Compilation {
+  readonly out = new ImageWriter();
+  readonly headers = new TextList();
+  /** Marks of the value slots that the rule at hand looks at. */
+  readonly #needed = new Uint8Array(MAX_SLOTS);
+  #neededCount = 0;
+  #what: string | (() => string) = "";
+  #mostHeaders = 0;
+
+  /** Begins an image. `what` names it in errors; it may name at most so many headers. */
+  begin(what: string | (() => string), mostHeaders: number): void {
+    this.out.reset();
+    this.headers.reset();
+    this.clearNeed();
+    this.#what = what;
+    this.#mostHeaders = mostHeaders;
+  }
+
+  /** What can't be compiled. */
+  invalid(reason: string): CoreError {
+    return this.#error("CORE_SOURCE_INVALID", reason);
+  }
+
+  /** What exceeds a limit. */
+  beyond(reason: string): CoreError {
+    return this.#error("CORE_LIMIT", reason);
+  }
+
+  #error(code: "CORE_SOURCE_INVALID" | "CORE_LIMIT", reason: string): CoreError {
+    return new CoreError(code, `${typeof this.#what === "string" ? this.#what : this.#what()}: ${reason}`);
+  }
+
+  /** The value slot of a header; the rule at hand looks at it. */
+  useHeader(name: string): number {
+    if (name === "") throw this.invalid("a header without a name");
+    const index = this.headers.add(name.toLowerCase());
+    if (index >= this.#mostHeaders) throw this.beyond(`more than ${this.#mostHeaders} different headers`);
+    this.#need(FACTS + index);
+    return FACTS + index;
+  }
+
+  /** The rule at hand looks at cookies. */
+  useCookies(): void {
+    this.useHeader(COOKIE);
+  }
+
+  /** The number of a variable; the rule at hand looks at it. */
+  useVariable(name: VariableName): number {
+    const variable = VARIABLES[name];
+    if (variable === undefined) throw this.invalid(`there is no variable ${JSON.stringify(name)}`);
+    for (const fact of FACTS_OF.get(variable) ?? NO_FACTS) this.#need(fact);
+    return variable;
+  }
+
+  /** The value slot of the header that carries the cookies; 0 if the image does not name it. */
+  get cookieSlot(): number {
+    const index = this.headers.indexOf(COOKIE);
+    return index < 0 ? 0 : FACTS + index;
+  }
+
+  #need(slot: number): void {
+    if (this.#needed[slot]) return;
+    this.#needed[slot] = 1;
+    this.#neededCount++;
+  }
+
+  /** Forgets what the rule at hand looks at. */
+  clearNeed(): void {
+    if (this.#neededCount > 0) this.#needed.fill(0);
+    this.#neededCount = 0;
+  }
+
+  /** Writes the need list of the rule at hand; 0 if it looks at nothing. */
+  putNeed(): number {
+    if (this.#neededCount === 0) return 0;
+    const { out } = this;
+    const offset = out.length;
+    out.put(this.#neededCount);
+    for (let slot = 0; slot < MAX_SLOTS; slot++) if (this.#needed[slot]) out.put(slot);
+    return offset;
+  }
+
+  /** Writes each text of a list: u32 length, text. */
+  putTexts(list: TextList): void {
+    const { out } = this;
+    for (const text of list.texts) {
+      const field = out.reserve(4);
+      const size = out.text(text);
+      out.words[field >> 2] = size;
+    }
+  }
+}
