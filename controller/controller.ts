@@ -2,16 +2,32 @@ import type { PatternChecker } from "../core-wasm/binding/api.js";
 import type { FileProblem } from "./files/file-problem.js";
 import { FolderSource } from "./files/folder-source.js";
 import { type ObjectChange, RoutingModel } from "./model/routing-model.js";
+import type { Upstream } from "./model/types.js";
+import type { ControllerMetrics } from "./observability/controller-metrics.js";
 import type { Logger } from "./observability/logger.js";
 import type { Proxy as DrivenProxy } from "./proxies/proxy.js";
+import type { Plan } from "./reconcile/plan.js";
 import { Planner } from "./reconcile/plan-changes.js";
+
+/** Active health checks, as a controller feeds them. */
+export interface HealthChecks {
+  /** Upstreams that are different now. */
+  update(upstreams: ReadonlyMap<string, Upstream | undefined>): void;
+  /** Everything that is there at the start has been given. */
+  ready(): void;
+  close(): Promise<void>;
+}
 
 /** What a controller is made of. */
 export interface ControllerParts {
   checker: PatternChecker;
   proxy: DrivenProxy;
   logger: Logger;
+  /** Counts what is done; nothing is counted without. */
+  metrics?: ControllerMetrics;
   ingressClass?: string;
+  /** Undefined: no peer is checked. */
+  health?: HealthChecks;
 }
 
 /**
@@ -23,6 +39,8 @@ export class Controller {
   readonly #planner = new Planner();
   readonly #proxy: DrivenProxy;
   readonly #logger: Logger;
+  readonly #metrics: ControllerMetrics | undefined;
+  readonly #health: HealthChecks | undefined;
   #source: FolderSource | undefined;
   #applying: Promise<void> = Promise.resolve();
   /** What was last said about an object, so that it is said once. */
@@ -31,6 +49,8 @@ export class Controller {
   constructor(parts: ControllerParts) {
     this.#proxy = parts.proxy;
     this.#logger = parts.logger;
+    this.#metrics = parts.metrics;
+    this.#health = parts.health;
     this.model = new RoutingModel({
       checker: parts.checker,
       source: "folder",
@@ -48,11 +68,17 @@ export class Controller {
       const begun = performance.now();
       try {
         const { generation, failures } = await this.#proxy.apply(plan);
-        const duration = Math.round((performance.now() - begun) * 10) / 10;
+        const taken = performance.now() - begun;
+        this.#metrics?.applied(plan, taken / 1000, failures.length);
+        this.#countCertificates(plan, new Set(failures.map(({ piece }) => piece)));
+        const duration = Math.round(taken * 10) / 10;
         this.#logger.info("applied", { generation, steps: plan.steps.length, failures: failures.length, ms: duration });
       } catch (error) {
+        this.#metrics?.applyFailed();
         this.#logger.error("apply failed; the last good state stays in force", { generation: plan.generation, error });
       }
+      // After the proxy has them: a new peer is probed when it can be used.
+      this.#health?.update(update.upstreams);
     });
     return this.#applying;
   }
@@ -75,12 +101,23 @@ export class Controller {
     this.#source = source;
     await source.start();
     await this.#applying;
+    this.#health?.ready();
   }
 
-  /** Stops following the folder; the proxy is not touched. */
+  /** Stops following the folder, and checking peers; the proxy is not touched. */
   async close(): Promise<void> {
     await this.#source?.close();
     await this.#applying;
+    await this.#health?.close();
+  }
+
+  #countCertificates(plan: Plan, refused: ReadonlySet<string>): void {
+    for (const step of plan.steps) {
+      if (step.step === "remove-certificate") this.#metrics?.certificate(step.host, undefined);
+      // Where one was refused, the last good one is in use.
+      if (step.step !== "set-certificate" || refused.has(step.certificate.host)) continue;
+      this.#metrics?.certificate(step.certificate.host, step.certificate);
+    }
   }
 
   #report(objects: ReadonlySet<string>): void {
@@ -91,6 +128,7 @@ export class Controller {
         string,
       ];
       const state = this.model.problems({ kind, namespace, name });
+      this.#metrics?.object(key, state && { kind, state: state.state });
       const problems = state?.problems.map(({ path, code, message }) => ({ path, code, message })) ?? [];
       const text = state === undefined || problems.length === 0 ? "" : JSON.stringify([state.state, problems]);
       if (text === (this.#said.get(key) ?? "")) continue;

@@ -1,12 +1,14 @@
 /** Table `ring`: building a ring of 1,000 peers, looking up keys and hashes, adding a peer. */
 import NpmHashRing from "hashring";
+import { HashRing as KetamaRing } from "ketama";
 import { HashRing } from "../../core-wasm/binding/hash-ring.js";
 import type { PeerSetExports } from "../../core-wasm/binding/peer-set.js";
 import { loadCoreExports } from "../core.js";
 import { FreshStrings } from "../fresh-strings.js";
-import { type Measured, measure } from "../measure.js";
+import { type Measured, measure, measureOnce } from "../measure.js";
 import { Random } from "../random.js";
 import type { Row } from "../report.js";
+import { balanceRows } from "./balance.js";
 import { crc32, PlainRing } from "./plain-ring.js";
 
 const PEERS = 1000;
@@ -27,8 +29,14 @@ function makeKeys(): string[] {
   );
 }
 
-/** The two rings of one definition have to agree on every key; the third has a definition of its own, and must know its peers. */
-function checkDecisions(ring: HashRing, plain: PlainRing, npm: NpmHashRing, keys: readonly string[]): void {
+/** The two rings of one definition have to agree on every key; the others have definitions of their own, and must know their peers. */
+function checkDecisions(
+  ring: HashRing,
+  plain: PlainRing,
+  npm: NpmHashRing,
+  ketama: KetamaRing,
+  keys: readonly string[],
+): void {
   const known = new Set(IDS);
   for (const key of keys) {
     const index = ring.lookup(key);
@@ -36,6 +44,7 @@ function checkDecisions(ring: HashRing, plain: PlainRing, npm: NpmHashRing, keys
     const other = IDS[plain.lookup(key)];
     if (owner !== other) throw new Error(`key ${key}: the core says ${owner}, plain JavaScript ${other}`);
     if (!known.has(npm.get(key))) throw new Error(`key ${key}: hashring says ${npm.get(key)}`);
+    if (!known.has(ketama.getNode(key) ?? "")) throw new Error(`key ${key}: ketama says ${ketama.getNode(key)}`);
     if (ring.hash(key) !== crc32(key)) throw new Error(`key ${key}: two values of CRC-32`);
   }
 }
@@ -57,7 +66,7 @@ function buildCases(core: PeerSetExports): Measured[] {
   ];
 }
 
-function keyCases(ring: HashRing, plain: PlainRing, npm: NpmHashRing): Measured[] {
+function keyCases(ring: HashRing, plain: PlainRing, npm: NpmHashRing, ketama: KetamaRing): Measured[] {
   const fresh = new FreshStrings(makeKeys());
   const prepare = () => fresh.renew();
   const operations = KEYS;
@@ -70,6 +79,12 @@ function keyCases(ring: HashRing, plain: PlainRing, npm: NpmHashRing): Measured[
     { name: "lookup of a 20-byte key, core", operations, prepare, pass: each((key) => ring.lookup(key) ?? 0) },
     { name: "lookup of a 20-byte key, plain JavaScript", operations, prepare, pass: each((key) => plain.lookup(key)) },
     { name: "lookup of a 20-byte key, hashring", operations, prepare, pass: each((key) => npm.get(key).length) },
+    {
+      name: "lookup of a 20-byte key, ketama",
+      operations,
+      prepare,
+      pass: each((key) => ketama.getNode(key)?.length ?? 0),
+    },
   ];
 }
 
@@ -125,10 +140,15 @@ export async function ringTable(): Promise<Row[]> {
   const ring = HashRing.build({ exports: core }, PEER_LIST);
   const plain = new PlainRing(IDS);
   const npm = new NpmHashRing(IDS);
-  checkDecisions(ring, plain, npm, makeKeys());
+  // Seconds: it is built once, and that is what is measured.
+  let ketama = new KetamaRing<string>([]);
+  const ketamaTime = measureOnce(1, () => {
+    ketama = new KetamaRing(IDS);
+  });
+  checkDecisions(ring, plain, npm, ketama, makeKeys());
 
   const built = measure(buildCases(core), { time: 400, passes: 3 });
-  const looked = measure(keyCases(ring, plain, npm));
+  const looked = measure(keyCases(ring, plain, npm, ketama));
   const batch = hashCases(core, ring, plain);
   const hashed = measure(batch.cases);
   const changed = measure([changeCase(ring)]);
@@ -143,6 +163,12 @@ export async function ringTable(): Promise<Row[]> {
   const [[changeName, changeTime]] = changed;
   return [
     ...rows(built, { "build, hashring": { of: "ratio", atLeast: 80 } }),
+    {
+      table: TABLE,
+      name: "build, ketama (50 points a peer)",
+      ns: ketamaTime * 1e6,
+      ratio: (ketamaTime * 1e6) / buildTime,
+    },
     ...rows(looked, { "lookup of a 20-byte key, hashring": { of: "ratio", atLeast: 20 } }),
     ...rows(hashed, { "lookup of a hash, batch inside the core": { of: "ns", atMost: 25 } }),
     { table: TABLE, name: changeName, ns: changeTime },
@@ -153,5 +179,6 @@ export async function ringTable(): Promise<Row[]> {
       ratio: buildTime / changeTime,
       goal: { of: "ratio", atLeast: 5 },
     },
+    ...(await balanceRows()),
   ];
 }

@@ -1,5 +1,4 @@
 #!/usr/bin/env node
-import { readFileSync } from "node:fs";
 import { isIP } from "node:net";
 import { Command, InvalidArgumentError, Option } from "commander";
 import { loadCore } from "../core-file.js";
@@ -8,12 +7,21 @@ import { runLint } from "./lint.js";
 import { type MatchOptions, runMatch, runMatchFile } from "./match.js";
 import { type RunOptions, runController } from "./run.js";
 import { runSample } from "./start.js";
-
-const version: string = JSON.parse(readFileSync(new URL("../../../package.json", import.meta.url), "utf8")).version;
+import { PACKAGE_VERSION } from "./version.js";
 
 function port(text: string): number {
   const value = Number(text);
   if (!Number.isInteger(value) || value < 0 || value > 65535) throw new InvalidArgumentError("a port is 0 to 65535");
+  return value;
+}
+
+function metricsPort(text: string): number | "off" {
+  return text === "off" ? text : port(text);
+}
+
+function series(text: string): number {
+  const value = Number(text);
+  if (!Number.isInteger(value) || value < 1) throw new InvalidArgumentError("a number of series, 1 or more");
   return value;
 }
 
@@ -63,6 +71,19 @@ function withServing(command: Command): Command {
     )
     .option("--drain-seconds <n>", "time for requests under way after SIGTERM", seconds, 30)
     .option("--no-access-log", "write no access log")
+    .option("--metrics-address <ip>", "address to bind the port for metrics to", address, "127.0.0.1")
+    .addOption(
+      new Option("--metrics-port <n>", "port for metrics, /healthz and /readyz; off for none")
+        .argParser(metricsPort)
+        .default(undefined, "12001"),
+    )
+    .addOption(
+      new Option("--metrics-prefix <name>", "metrics of traffic are called <name>_vts_*")
+        .choices(["njet", "nginx"])
+        .default("njet"),
+    )
+    .option("--metrics-series <n>", "series that the metrics page holds at most", series, 100_000)
+    .option("--run-dir <dir>", "folder that stays over a restart: health checks go on while the controller is away")
     .addOption(classOption());
 }
 
@@ -83,7 +104,7 @@ Examples:
 
 const program = new Command("njet-kic")
   .description("Ingress controller for OpenNJet and NGINX whose decisions are made by one WebAssembly core")
-  .version(version)
+  .version(PACKAGE_VERSION)
   .showHelpAfterError("(--help lists the options)");
 
 withServing(program.command("run"))
@@ -162,7 +183,7 @@ process.stdout.on("error", (error: NodeJS.ErrnoException) => {
 program.parseAsync().catch((error: NodeJS.ErrnoException) => {
   const hint =
     error.code === "EADDRINUSE" && error.syscall === "listen"
-      ? " (another program has the port; --http-port and --https-port choose others)"
+      ? " (another program has the port; --http-port, --https-port and --metrics-port choose others)"
       : "";
   process.stderr.write(`njet-kic: ${error.message}${hint}\n`);
   process.exit(1);

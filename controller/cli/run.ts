@@ -5,12 +5,17 @@ import { createSecureContext } from "node:tls";
 import type { Core } from "../../core-wasm/binding/core.js";
 import { RouteTable } from "../../core-wasm/binding/route-table.js";
 import { Controller } from "../controller.js";
+import { HealthClient } from "../health/health-client.js";
+import { ControllerMetrics } from "../observability/controller-metrics.js";
+import { RecentEvents } from "../observability/events.js";
 import { descriptorSink } from "../observability/line-sink.js";
 import { createLogger, type Logger } from "../observability/logger.js";
 import { EmbeddedProxy } from "../proxies/embedded/embedded-proxy.js";
+import { type MetricsOptions, openMetrics } from "./metrics-endpoint.js";
+import { PACKAGE_VERSION } from "./version.js";
 
 /** Options of `run` and `start`. */
-export interface RunOptions {
+export interface RunOptions extends MetricsOptions {
   configDir: string;
   httpPort: number;
   httpsPort: number;
@@ -23,13 +28,18 @@ export interface RunOptions {
   trustedProxies: string[];
   /** How long requests under way may take to end after SIGTERM. */
   drainSeconds: number;
+  /** Folder that stays over a restart: health checks go on while the controller is away. */
+  runDir?: string;
 }
 
 /** A controller at work, and how to end it. */
 export interface Running {
   controller: Controller;
   logger: Logger;
-  ports: { http: number; https: number };
+  /** `metrics` is undefined where that port is not open. */
+  ports: { http: number; https: number; metrics: number | undefined };
+  /** Reads the folder and follows it; what it holds is in force, and the controller ready, when this resolves. */
+  watch(folder: string): Promise<void>;
   /** Stops taking requests, lets those under way end, and gives everything back. */
   stop(): Promise<void>;
 }
@@ -45,27 +55,70 @@ export async function launch(core: Core, options: RunOptions): Promise<Running> 
     http: { address: options.address, port: options.httpPort },
     https: { address: options.address, port: options.httpsPort },
     trustedProxies: options.trustedProxies,
+    metrics: options.metricsPort !== "off",
     ...(options.accessLog ? { accessLog: access } : {}),
     ...(options.defaultCertificate === undefined ? {} : { defaultCertificate: readPair(options.defaultCertificate) }),
   });
-  await proxy.listen();
+  const metrics = new ControllerMetrics();
+  const health = makeHealth(options, logger, proxy, metrics);
+  let watching = false;
+  const endpoint = await openMetrics(
+    options,
+    [...proxy.metrics(options.metricsPrefix, PACKAGE_VERSION), metrics],
+    () => watching && proxy.state().serving,
+    logger,
+  );
+  try {
+    await proxy.listen();
+  } catch (error) {
+    await endpoint?.close();
+    throw error;
+  }
   const controller = new Controller({
     checker: core,
     proxy,
     logger,
+    metrics,
+    health,
     ...(options.ingressClass === undefined ? {} : { ingressClass: options.ingressClass }),
   });
   const { http, https } = proxy.addresses();
   return {
     controller,
     logger,
-    ports: { http: http?.port ?? 0, https: https?.port ?? 0 },
+    ports: { http: http?.port ?? 0, https: https?.port ?? 0, metrics: endpoint?.port },
+    async watch(folder) {
+      await controller.watch(folder);
+      watching = true;
+    },
     async stop() {
       await controller.close();
+      // Last of all: while the proxy drains, it is to be seen as not ready.
       await proxy.close(options.drainSeconds * 1000);
+      await endpoint?.close();
       await Promise.all([access.close(), log.close()]);
     },
   };
+}
+
+/** Active health checks for a proxy. Throws an Error that names the option. */
+function makeHealth(
+  options: RunOptions,
+  logger: Logger,
+  proxy: EmbeddedProxy,
+  metrics: ControllerMetrics,
+): HealthClient {
+  try {
+    return new HealthClient({
+      logger,
+      events: new RecentEvents(),
+      metrics: metrics.health,
+      setPeerStates: (states) => proxy.setPeerStates(states),
+      ...(options.runDir === undefined ? {} : { runDir: options.runDir }),
+    });
+  } catch (error) {
+    throw new Error(`--run-dir: ${(error as Error).message}`);
+  }
 }
 
 /** The pair of a folder. Throws an Error that names the option and says nothing of what the files hold. */
@@ -114,7 +167,7 @@ export async function runController(core: Core, options: RunOptions): Promise<nu
   await checkFolder(options.configDir);
   const running = await launch(core, options);
   const stopped = stopSignal();
-  await running.controller.watch(options.configDir);
+  await running.watch(options.configDir);
   running.logger.info("serving", { configDir: options.configDir, ...running.ports });
   const signal = await stopped;
   running.logger.info("draining", { signal });

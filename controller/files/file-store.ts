@@ -1,10 +1,12 @@
-import { open, stat } from "node:fs/promises";
+import type { BigIntStats } from "node:fs";
+import { stat } from "node:fs/promises";
 import { join } from "node:path";
 import type { ObjectChange } from "../model/routing-model.js";
 import type { DocumentCache } from "./documents.js";
 import type { FileProblem } from "./file-problem.js";
 import { readObjectFile } from "./object-file.js";
 import { type DuplicateObject, ObjectRegistry } from "./object-registry.js";
+import { readText } from "./read-text.js";
 
 export interface FileLimits {
   /** Larger files are not read. */
@@ -16,6 +18,8 @@ export const DEFAULT_LIMITS: FileLimits = { maxBytes: 16 * 1024 * 1024 };
 interface KnownFile {
   /** Differs whenever the file was written or replaced. */
   version: string;
+  /** The text of this version; undefined if it was not readable. */
+  text: string | undefined;
   cache: DocumentCache;
   /** True once the whole file was readable; what it held then is kept while it is broken. */
   wasGood: boolean;
@@ -28,7 +32,10 @@ type Reading =
   | "same"
   | "gone";
 
-/** Waiting for the file system one file at a time would make a look at a large folder slow. */
+/**
+ * Waiting for the file system one file at a time would make a look at a large folder slow; and what was read is parsed
+ * meanwhile, so this many files are also the longest piece of work without a pause for requests.
+ */
 const READS_AT_ONCE = 32;
 
 /**
@@ -64,13 +71,23 @@ export class FileStore {
     return this.#registry.duplicates();
   }
 
-  /** Reads those of the files that are not the version that is known, and returns the objects that are different then. */
-  async refresh(files: readonly string[]): Promise<ObjectChange[]> {
+  /**
+   * Reads those of the files that are not the version that is known, and returns the objects that are different then. What
+   * is known about files already goes in `infos`; it must not be older than the event or look that asks for them.
+   */
+  async refresh(
+    files: readonly string[],
+    infos: ReadonlyMap<string, BigIntStats> = new Map(),
+  ): Promise<ObjectChange[]> {
     const changes: ObjectChange[] = [];
-    for (let start = 0; start < files.length; start += READS_AT_ONCE) {
-      const some = files.slice(start, start + READS_AT_ONCE);
-      const readings = await Promise.all(some.map((file) => this.#read(file, this.#files.get(file)?.version)));
-      for (const [index, file] of some.entries()) changes.push(...this.#apply(file, readings[index]));
+    const readings: Promise<Reading>[] = [];
+    let begun = 0;
+    for (const [index, file] of files.entries()) {
+      for (; begun < files.length && begun < index + READS_AT_ONCE; begun += 1) {
+        const next = files[begun];
+        readings.push(this.#read(next, this.#files.get(next)?.version, infos.get(next)));
+      }
+      changes.push(...this.#apply(file, await readings.shift()!));
     }
     return changes;
   }
@@ -87,24 +104,33 @@ export class FileStore {
     const known = this.#files.get(file);
     const { version } = reading;
     if ("problem" in reading) {
-      this.#files.set(file, keepLastGood(known, version, [{ file, ...reading.problem }]));
+      this.#files.set(file, keepLastGood(known, version, undefined, [{ file, ...reading.problem }]));
       return [];
     }
-    const content = readObjectFile(file, reading.text, known?.cache);
+    const { text } = reading;
+    if (known !== undefined && known.text === text) {
+      // Written anew with the same content, as all files of a ConfigMap are when one of them changes.
+      this.#files.set(file, { ...known, version });
+      return [];
+    }
+    const content = readObjectFile(file, text, known?.cache);
     if (content.broken && known?.wasGood === true) {
-      this.#files.set(file, keepLastGood(known, version, content.problems));
+      this.#files.set(file, keepLastGood(known, version, text, content.problems));
       return [];
     }
     const { cache, problems } = content;
-    this.#files.set(file, { version, cache, wasGood: !content.broken, problems });
+    this.#files.set(file, { version, text, cache, wasGood: !content.broken, problems });
     return this.#registry.replaceFile(file, content.objects);
   }
 
-  /** `known` is the version of the last reading. */
-  async #read(file: string, known: string | undefined): Promise<Reading> {
+  /**
+   * `known` is the version of the last reading. The version of this one is that before reading: a write in the meantime
+   * makes the next look read the file again. Never rejects.
+   */
+  async #read(file: string, known: string | undefined, earlier: BigIntStats | undefined): Promise<Reading> {
     const path = join(this.#root, file);
     try {
-      const info = await stat(path, { bigint: true });
+      const info = earlier ?? (await stat(path, { bigint: true }));
       const version = versionOf(info);
       if (version === known) return "same";
       if (!info.isFile()) return { version, problem: { code: "FILE_UNREADABLE", message: "is no regular file" } };
@@ -113,7 +139,7 @@ export class FileStore {
         return { version, problem: { code: "FILE_LIMIT", message } };
       }
       this.reads += 1;
-      return await readWhole(path);
+      return { version, text: await readText(path, Number(info.size)) };
     } catch (error) {
       const code = error instanceof Error && "code" in error ? String(error.code) : "unknown";
       if (code === "ENOENT" || code === "ENOTDIR") return "gone";
@@ -122,21 +148,15 @@ export class FileStore {
   }
 }
 
-/** The version is that before reading: a write in the meantime makes the next look read it again. */
-async function readWhole(path: string): Promise<{ version: string; text: string }> {
-  const handle = await open(path);
-  try {
-    const version = versionOf(await handle.stat({ bigint: true }));
-    return { version, text: await handle.readFile("utf8") };
-  } finally {
-    await handle.close();
-  }
+function keepLastGood(
+  known: KnownFile | undefined,
+  version: string,
+  text: string | undefined,
+  problems: FileProblem[],
+): KnownFile {
+  return { version, text, cache: known?.cache ?? new Map(), wasGood: known?.wasGood ?? false, problems };
 }
 
-function keepLastGood(known: KnownFile | undefined, version: string, problems: FileProblem[]): KnownFile {
-  return { version, cache: known?.cache ?? new Map(), wasGood: known?.wasGood ?? false, problems };
-}
-
-function versionOf(info: { dev: bigint; ino: bigint; size: bigint; mtimeNs: bigint; ctimeNs: bigint }): string {
+function versionOf(info: BigIntStats): string {
   return `${info.dev}:${info.ino}:${info.size}:${info.mtimeNs}:${info.ctimeNs}`;
 }

@@ -138,7 +138,7 @@ export class FolderSource {
     for (const file of [...this.#store.files()]) {
       if (!files.has(file) && !isBelow(file, found.unreadable)) changes.push(...this.#store.remove(file));
     }
-    changes.push(...(await this.#store.refresh(found.files)));
+    changes.push(...(await this.#store.refresh(found.files, found.links)));
     for (const [folder, { watcher }] of this.#watchers) {
       if (found.folders.has(folder)) continue;
       watcher.close();

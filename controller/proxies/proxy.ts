@@ -1,3 +1,4 @@
+import type { PeerState } from "../../core-wasm/binding/source.js";
 import type { Plan } from "../reconcile/plan.js";
 
 /** A step that a proxy refused; the proxy keeps the last good state of that piece and goes on with the others. */
@@ -8,10 +9,23 @@ export interface ApplyFailure {
   message: string;
 }
 
+/** What active checks say of a peer of an upstream (its key). */
+export interface PeerStateChange {
+  upstream: string;
+  address: string;
+  port: number;
+  state: PeerState;
+}
+
 /** A running proxy that is kept in step with the model. */
 export interface Proxy {
   /** Applies a plan and resolves with the generation that is in force for new requests. */
   apply(plan: Plan): Promise<{ generation: string; failures: ApplyFailure[] }>;
+  /**
+   * Takes in what active checks have found out, for new requests. Idempotent. A state is kept, whether its peer is there yet
+   * or not, until another one comes; `unchecked` forgets it.
+   */
+  setPeerStates(states: readonly PeerStateChange[]): void;
   /** The generation in force, and whether the proxy serves. */
   state(): { generation: string; serving: boolean };
   /** Stops taking new requests, lets those under way end (at most `graceMs`), then stops. */

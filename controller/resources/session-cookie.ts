@@ -13,7 +13,7 @@ export function readSessionCookie(field: Field): SessionCookie | undefined {
   const enabled = field.isEnabled();
   const name = enabled || field.get("name").present ? field.get("name").requiredLine() : undefined;
   if (name !== undefined && !isHeaderName(name)) {
-    field.get("name").error("NAME_INVALID", `${quote(name)} is no cookie name`);
+    field.get("name").error("NAME_INVALID", `${quote(name)} is no cookie name; use letters, digits, - and _`);
   }
   const path = readAttribute(field.get("path"));
   const domain = readAttribute(field.get("domain"));

@@ -3,7 +3,6 @@
  * documents each. Nothing here traps, whatever it is given.
  */
 
-import { shard_compile } from "./compile/exports";
 import { pad4, S_COOKIE, SETTING_HEADER } from "./image/layout";
 import { validateShard } from "./image/validate";
 import { alloc as allocate, inMemory, free as release, usedBytes } from "./memory/heap";
@@ -24,7 +23,7 @@ import {
   X_TABLE,
   X_WRITE,
 } from "./table/context";
-import { clearShards, loadShard, placeShard, unloadShard } from "./table/shards";
+import { clearShards, loadShard, unloadShard } from "./table/shards";
 import {
   addContext,
   dropContext,
@@ -42,7 +41,7 @@ import { U_PEERS } from "./table/upstream-record";
 import { clearUpstreams, findUpstream, loadPeers, unloadPeers } from "./table/upstreams";
 
 export * from "./balance/exports";
-export * from "./compile/exports";
+export * from "./health/exports";
 /** Deciding a request, and going on after NEED. See ABI.md, "Deciding a request". */
 export { decide as route, goOn as resume } from "./match/evaluate";
 export * from "./match/peer-exports";
@@ -122,26 +121,14 @@ export function context_trace(ctx: usize, on: u32): i32 {
   return keepTrace(ctx, on != 0) ? OK : E_MEMORY;
 }
 
-/** Compiles a shard source and puts the shard in place. The result words tell the length of the image; its address is 0. */
-export function shard_put(table: usize, source: usize, length: u32, result: usize): i32 {
-  if (!isTable(table)) return E_POINTER;
-  let status = shard_compile(source, length, result);
-  if (status != OK) return status;
-  let image: usize = load<u32>(result);
-  store<u32>(result, 0);
-  status = placeShard(table, image);
-  release(image);
-  return status;
+/** Checks an image: OK, or what is wrong with it. With `seal` its checksum is written instead of compared. */
+export function shard_validate(image: usize, length: u32, seal: u32): i32 {
+  return inMemory(image, length) ? validateShard(image, length, seal != 0) : E_POINTER;
 }
 
-/** Checks an image: OK, or what is wrong with it. */
-export function shard_validate(image: usize, length: u32): i32 {
-  return inMemory(image, length) ? validateShard(image, length) : E_POINTER;
-}
-
-/** Validates an image, copies it and puts the shard in place. */
-export function shard_load(table: usize, image: usize, length: u32): i32 {
-  return loadShard(table, image, length);
+/** As shard_validate; then copies the image and puts the shard in place. */
+export function shard_load(table: usize, image: usize, length: u32, seal: u32): i32 {
+  return loadShard(table, image, length, seal != 0);
 }
 
 /** Takes the shard of a pattern (kind, host) out. */

@@ -7,7 +7,7 @@ export const OK: i32 = 0;
 export const NEED: i32 = 1;
 /** Each peer that could be picked has as many requests under way as it may (not an error). */
 export const BUSY: i32 = 2;
-/** The regex of a source does not compile; position and reason are written to the problem words. */
+/** A pattern does not compile; position and reason are written to the result words. */
 export const E_REGEX: i32 = -1;
 /** An image ends before its header or its stated size. */
 export const E_TRUNCATED: i32 = -2;
@@ -19,7 +19,7 @@ export const E_VERSION: i32 = -4;
 export const E_CHECKSUM: i32 = -5;
 /** An offset, count or index of an image is not what the format allows. */
 export const E_CORRUPT: i32 = -6;
-/** A shard source or peer set source is not what the format allows. */
+/** A peer set source, or an argument, is not what the format allows. */
 export const E_SOURCE: i32 = -7;
 /** A limit of the format is exceeded (path length, routes, headers). */
 export const E_LIMIT: i32 = -8;

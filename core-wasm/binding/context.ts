@@ -76,7 +76,7 @@ export class Context {
 
   /** To be called after every change of the table: ids of headers are addresses, and memory may have moved. */
   refresh(): void {
-    this.#names.clear();
+    if (this.#names.size > 0) this.#names.clear();
     this.renew();
   }
 

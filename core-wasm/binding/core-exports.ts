@@ -14,10 +14,8 @@ export interface CoreExports extends PeerSetExports, RegexExports {
   context_new(table: number, input: number, output: number): number;
   context_free(context: number): number;
   context_trace(context: number, on: number): number;
-  shard_compile(source: number, length: number, result: number): number;
-  shard_put(table: number, source: number, length: number, result: number): number;
-  shard_validate(image: number, length: number): number;
-  shard_load(table: number, image: number, length: number): number;
+  shard_validate(image: number, length: number, seal?: number): number;
+  shard_load(table: number, image: number, length: number, seal?: number): number;
   shard_remove(table: number, pattern: number, host: number, length: number): number;
   peers_load(table: number, image: number, length: number): number;
   peers_remove(table: number, key: number, length: number): number;
@@ -39,6 +37,10 @@ export interface CoreExports extends PeerSetExports, RegexExports {
   peer_state(table: number, token: number, state: number, now: number): number;
   peer_status(context: number, token: number): number;
   render_setting(context: number, index: number): number;
+  health_new(slots: number, old: number): number;
+  health_set(tracker: number, slot: number, rule: number, slowStart: number, state: number, since: number): number;
+  health_state(tracker: number, slot: number): number;
+  health_report(tracker: number, results: number, count: number, now: number, out: number): number;
 }
 
 /** What the binding accepts as the core: the bytes of core.wasm, or a module that the caller has compiled. */

@@ -1,9 +1,8 @@
 import type { PatternChecker } from "./api.js";
-import { ByteWriter } from "./byte-writer.js";
+import { ShardCompiler } from "./compile/shard.js";
 import type { CoreExports, CoreInput } from "./core-exports.js";
 import { CoreError, type CoreErrorCode, type RegexProblem } from "./errors.js";
-import { RegexEngine, RegexProgram } from "./regex.js";
-import { regexReason } from "./regex-reasons.js";
+import { RegexEngine, RegexProgram, regexImage } from "./regex.js";
 
 /** Major version of the interface that this binding speaks. */
 const ABI_MAJOR = 1;
@@ -35,13 +34,12 @@ export function coreError(status: number, what: string): CoreError {
 /** One instance of core.wasm. It is not shared between threads; each thread makes its own. */
 export class Core implements PatternChecker {
   readonly exports: CoreExports;
-  readonly writer = new ByteWriter();
-  readonly #result: number;
+  #bytes = new Uint8Array(0);
   #regex: RegexEngine | undefined;
+  #compiler: ShardCompiler | undefined;
 
   private constructor(exports: CoreExports) {
     this.exports = exports;
-    this.#result = exports.alloc(16);
   }
 
   /** Instantiates the core. The module needs no imports. Throws CoreError CORE_ABI_VERSION. */
@@ -68,7 +66,8 @@ export class Core implements PatternChecker {
 
   /** The memory as bytes; to be taken anew after any call that may grow it. */
   bytes(): Uint8Array {
-    return new Uint8Array(this.exports.memory.buffer);
+    if (this.#bytes.length === 0) this.#bytes = new Uint8Array(this.exports.memory.buffer);
+    return this.#bytes;
   }
 
   /** Bytes that the core has in use. */
@@ -94,17 +93,10 @@ export class Core implements PatternChecker {
     }
   }
 
-  /**
-   * Runs a compile of what the writer holds and returns its four result words. Throws what the status says; a regex that
-   * does not compile is named with its position.
-   */
-  compile(what: string, run: (source: number, length: number, result: number) => number): [number, number] {
-    const status = this.withBytes(this.writer.written, (source, length) => run(source, length, this.#result));
-    const words = new Uint32Array(this.exports.memory.buffer, this.#result, 4);
-    if (status === 0) return [words[0], words[1]];
-    const error = coreError(status, what);
-    if (status !== -1) throw error;
-    throw new CoreError(error.code, `${error.message} at byte ${words[2]}: ${regexReason(words[3])}`);
+  /** The compiler of shards, which all tables of the instance share. */
+  get compiler(): ShardCompiler {
+    this.#compiler ??= new ShardCompiler((pattern, flags) => regexImage(this.exports, pattern, flags));
+    return this.#compiler;
   }
 
   /** Pattern checks and stand-alone regexes share one engine of the instance. */

@@ -1,6 +1,6 @@
+import { VARIABLE_NAMES } from "./compile/numbers.js";
 import { type Context, SHARD, TRACE, TRACE_COUNT } from "./context.js";
 import type { Decision, ExplainStep, PeerStatus } from "./decision.js";
-import { VARIABLE_NAMES } from "./encode-source.js";
 import type { ShardNames } from "./shard-names.js";
 
 const ENTRY_WORDS = 5;

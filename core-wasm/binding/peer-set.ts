@@ -22,7 +22,6 @@ export interface PeerSetExports {
   peer_set_position(image: number, hash: number): number;
   peer_set_owner(image: number, position: number): number;
   peer_set_walk(image: number, position: number, tried: number, triedLength: number): number;
-  peer_set_round_robin(image: number, cursor: number): number;
 }
 
 /** Status of the core for "there is nothing to answer with": no peer, or all of them tried. */
@@ -72,7 +71,6 @@ export function peerSetSizes(memory: DataView, image: number): { bytes: number; 
 /** A peer as its image has it; `session` is the value of the session cookie that leads to it, where the set has one. */
 export interface ImagePeer extends Peer {
   id: string;
-  draining: boolean;
   session?: string;
 }
 
@@ -89,7 +87,7 @@ export function readPeer(memory: DataView, image: number, index: number): ImageP
     address: id.slice(from, from + memory.getUint8(record + RECORD_ADDRESS_LENGTH)),
     port: memory.getUint16(record + RECORD_PORT, true),
     weight: memory.getUint16(record + RECORD_WEIGHT, true),
-    draining: (memory.getUint8(record + RECORD_FLAGS) & PEER_DRAINING) !== 0,
+    ...(memory.getUint8(record + RECORD_FLAGS) & PEER_DRAINING ? { draining: true } : {}),
     ...(memory.getUint16(image + IMAGE_FLAGS, true) & SET_STICKY
       ? {
           session: memory

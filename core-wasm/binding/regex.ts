@@ -138,6 +138,47 @@ class SharedBuffers {
   }
 }
 
+/** As RegexEngine.compile, with the flags of the numeric interface. The image is a block of the core, which the caller frees. */
+function compilePattern(
+  core: RegexExports,
+  pattern: string,
+  flags: number,
+): { image: number; length: number } | RegexProblem {
+  const text = new TextEncoder().encode(pattern);
+  const source = core.alloc(text.length + RESULT_BYTES);
+  if (source === 0) throw new CoreError("CORE_MEMORY", `no room for a pattern of ${text.length} bytes`);
+  const result = source + text.length;
+  try {
+    new Uint8Array(core.memory.buffer).set(text, source);
+    const status = core.regex_compile(source, text.length, flags, result);
+    const words = new DataView(core.memory.buffer, result, RESULT_BYTES);
+    const [image, length, position, reason] = [0, 4, 8, 12].map((at) => words.getUint32(at, true));
+    if (status === REGEX_REFUSED) return { position, message: regexReason(reason) };
+    if (status < 0) throw new CoreError("CORE_MEMORY", `regex_compile answered ${status}`);
+    return { image, length };
+  } finally {
+    core.free(source);
+  }
+}
+
+/**
+ * Compiles a pattern, as text, for who stores its image: a copy of the bytes, and the bytes of scratch that running it
+ * takes. `flags` are those of the numeric interface. Throws CoreError CORE_MEMORY.
+ */
+export function regexImage(
+  core: RegexExports,
+  pattern: string,
+  flags: number,
+): { image: Uint8Array; scratch: number } | RegexProblem {
+  const compiled = compilePattern(core, pattern, flags);
+  if ("position" in compiled) return compiled;
+  const { image, length } = compiled;
+  const scratch = core.regex_scratch_size(image, length);
+  const bytes = new Uint8Array(core.memory.buffer, image, length).slice();
+  core.free(image);
+  return { image: bytes, scratch };
+}
+
 /** Compiles patterns into one instance of the core. Its programs share buffers: they are not to be used by two threads. */
 export class RegexEngine {
   readonly #buffers: SharedBuffers;
@@ -151,21 +192,9 @@ export class RegexEngine {
    * pattern's UTF-8 form, if it is not taken. Throws CoreError if there is no memory.
    */
   compile(pattern: string, options: RegexOptions = {}): RegexProgram | RegexProblem {
-    const text = new TextEncoder().encode(pattern);
     const flags = (options.ignoreCase ? IGNORE_CASE : 0) | (options.anchored ? ANCHORED : 0);
-    const source = this.#buffers.take(text.length + RESULT_BYTES);
-    const result = source + text.length;
-    try {
-      this.#buffers.bytes().set(text, source);
-      const status = this.core.regex_compile(source, text.length, flags, result);
-      const words = new DataView(this.core.memory.buffer, result, RESULT_BYTES);
-      const [image, length, position, reason] = [0, 4, 8, 12].map((at) => words.getUint32(at, true));
-      if (status === REGEX_REFUSED) return { position, message: regexReason(reason) };
-      if (status < 0) throw new CoreError("CORE_MEMORY", `regex_compile answered ${status}`);
-      return new RegexProgram(this.#buffers, image, length);
-    } finally {
-      this.core.free(source);
-    }
+    const compiled = compilePattern(this.core, pattern, flags);
+    return "position" in compiled ? compiled : new RegexProgram(this.#buffers, compiled.image, compiled.length);
   }
 
   /** Loads a compiled pattern. Throws CoreError if the bytes are not one. */

@@ -1,6 +1,7 @@
 import { parseAddress } from "./address.js";
 import type { RoutingTable } from "./api.js";
 import { compileKey } from "./compile/key.js";
+import { ALWAYS, HEADER_CHANGES, patternParts } from "./compile/numbers.js";
 import {
   ACTION,
   Context,
@@ -33,13 +34,15 @@ import type {
   PeerStatus,
   RequestInput,
 } from "./decision.js";
-import { ALWAYS, HEADER_CHANGES, patternParts, writeShardSource } from "./encode-source.js";
 import { peerSteps, readTrace } from "./explain.js";
 import { ImageCache } from "./image-cache.js";
 import { compilePeerSet, encodePeerSet, IMAGE_SIZE, type ImagePeer, peerSetSizes, readPeer } from "./peer-set.js";
 import { readShardNames, type ShardNames } from "./shard-names.js";
 import type { BalanceMethod, HostPattern, HostRules, PeerSetSource, PeerState, Template } from "./source.js";
 
+/** Whether the checksum of an image is compared, or written because the image has just been made. */
+const COMPARE = 0;
+const SEAL = 1;
 const PROXY = 1;
 const REDIRECT = 2;
 const ORIGIN_ROUTE = 1;
@@ -77,6 +80,8 @@ export class RouteTable implements RoutingTable {
   readonly #shards = new ImageCache<ShardNames>();
   readonly #sets = new ImageCache<PeerSetFacts>();
   readonly #utf8 = new TextEncoder();
+  readonly #loadNew = (at: number, length: number): number =>
+    this.#core.exports.shard_load(this.#table, at, length, SEAL);
 
   constructor(core: Core) {
     this.#core = core;
@@ -104,34 +109,33 @@ export class RouteTable implements RoutingTable {
   }
 
   setHost(rules: HostRules): void {
-    const { writer, exports } = this.#core;
-    writer.reset();
-    writeShardSource(writer, rules);
-    const { host } = patternParts(rules.pattern);
-    try {
-      this.#core.compile(`rules of host "${host}"`, (source, length, result) =>
-        exports.shard_put(this.#table, source, length, result),
-      );
-    } finally {
-      this.#changed(0, "");
-    }
+    const image = this.#core.compiler.compile(rules);
+    const status = this.#core.withBytes(image, this.#loadNew);
+    this.#changed(status, "loading the rules of a host");
   }
 
-  /** The image of rules, without loading them. Canonical: equal rules give equal bytes. Throws CoreError. */
+  /**
+   * The image of rules, without loading them. Canonical: equal rules give equal bytes. Throws CoreError. Workers and other
+   * processes load it with `loadHost`.
+   */
   compileHost(rules: HostRules): Uint8Array {
-    const { writer, exports } = this.#core;
-    writer.reset();
-    writeShardSource(writer, rules);
-    const [image, length] = this.#core.compile("rules of a host", exports.shard_compile);
-    const bytes = this.#core.bytes().slice(image, image + length);
-    exports.free(image);
+    const image = this.#core.compiler.compile(rules);
+    const bytes = new Uint8Array(image.length);
+    const status = this.#core.withBytes(image, (at, length) => {
+      const sealed = this.#core.exports.shard_validate(at, length, SEAL);
+      bytes.set(this.#core.bytes().subarray(at, at + length));
+      return sealed;
+    });
     this.#context.renew();
+    if (status < 0) throw coreError(status, "compiling the rules of a host");
     return bytes;
   }
 
   /** Puts a compiled shard in place. Throws CoreError for an image that is not sound; the table is then as before. */
   loadHost(image: Uint8Array): void {
-    const status = this.#core.withBytes(image, (at, length) => this.#core.exports.shard_load(this.#table, at, length));
+    const status = this.#core.withBytes(image, (at, length) =>
+      this.#core.exports.shard_load(this.#table, at, length, COMPARE),
+    );
     this.#changed(status, "loading a shard");
   }
 
@@ -153,7 +157,7 @@ export class RouteTable implements RoutingTable {
   compilePeers(set: PeerSetSource): Uint8Array {
     const { exports } = this.#core;
     const hashed = hashTemplate(set.method) ?? NO_TEMPLATE;
-    const source = encodePeerSet(set, compileKey(`key of ${set.key}`, hashed, set.sessionCookie));
+    const source = encodePeerSet(set, compileKey(set.key, hashed, set.sessionCookie));
     try {
       return this.#core.withBytes(source, (at, length) => {
         const image = compilePeerSet(exports, at, length, 0);
@@ -294,7 +298,7 @@ export class RouteTable implements RoutingTable {
   peersOf(upstreamKey: string): PeerStatus[] {
     const image = this.#findPeers(upstreamKey);
     if (!image) return [];
-    return this.#peerSet(image).peers.map(({ address, port, weight, draining }, index) => {
+    return this.#peerSet(image).peers.map(({ address, port, weight, draining = false }, index) => {
       const word = this.#core.exports.peer_status(this.#context.pointer, this.#token(image, index) | 0);
       return { address, port, weight, draining, state: STATES[word & 3], conns: word >>> 3, out: (word & 4) !== 0 };
     });

@@ -1,12 +1,16 @@
 /** Reads what a shard image says about itself: its pattern, the owners and labels of its routes. */
 
-const S_HOST_LENGTH = 20;
-const S_PATTERN = 24;
-const S_ROUTE_COUNT = 32;
-const S_GUARD_COUNT = 48;
-const S_NAMES = 72;
-const HEADER_SIZE = 96;
-const NONE = 0xffffffff;
+import {
+  NONE,
+  PATTERN_ANY_LABELS,
+  PATTERN_EXACT,
+  S_GUARD_COUNT,
+  S_HEADER_SIZE,
+  S_HOST_LENGTH,
+  S_NAMES,
+  S_PATTERN,
+  S_ROUTE_COUNT,
+} from "../assembly/image/layout.js";
 
 const decoder = new TextDecoder();
 
@@ -24,8 +28,8 @@ export function readShardNames(memory: ArrayBuffer, image: number): ShardNames {
   const word = (offset: number) => view.getUint32(image + offset, true);
   const text = (offset: number, length: number) => decoder.decode(new Uint8Array(memory, image + offset, length));
   const kind = word(S_PATTERN);
-  const own = text(HEADER_SIZE, word(S_HOST_LENGTH));
-  const host = kind === 0 ? own : kind <= 2 ? `*.${own}` : "";
+  const own = text(S_HEADER_SIZE, word(S_HOST_LENGTH));
+  const host = kind === PATTERN_EXACT ? own : kind <= PATTERN_ANY_LABELS ? `*.${own}` : "";
   const routeCount = word(S_ROUTE_COUNT);
   const guardCount = word(S_GUARD_COUNT);
   const names = word(S_NAMES);

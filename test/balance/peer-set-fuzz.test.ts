@@ -22,6 +22,7 @@ function sampleImages(): Uint8Array[] {
     { kind: "round-robin" },
     { kind: "ring", key: [] },
     { kind: "nginx-ring", key: [] },
+    { kind: "ip-hash" },
   ];
   return methods.flatMap((method) =>
     [0, 1, 3].map((count) => {

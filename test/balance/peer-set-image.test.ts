@@ -9,10 +9,18 @@ beforeAll(async () => {
 });
 
 const NOTHING = new Uint8Array(0);
-const METHODS: BalanceMethod["kind"][] = ["round-robin", "ring", "nginx-ring"];
+const METHODS: BalanceMethod["kind"][] = [
+  ...(["round-robin", "ring", "nginx-ring", "maglev"] as const),
+  ...(["least-conn", "random", "random-two", "ip-hash"] as const),
+];
+/** Points, places or neither, of so many peers of weight 1. */
+function pointsOf(kind: BalanceMethod["kind"], peers: number): number {
+  if (kind === "ring" || kind === "nginx-ring") return peers * 160;
+  return kind === "maglev" && peers > 0 ? 65_537 : 0;
+}
 
 function peerSet(kind: BalanceMethod["kind"], peers: Peer[]): PeerSetSource {
-  const method: BalanceMethod = kind === "round-robin" ? { kind } : { kind, key: [] };
+  const method = { kind, key: [] } as BalanceMethod;
   return { key: "VirtualServer/shop/café/tea", display: "shop/tea:80", method, peers };
 }
 
@@ -33,7 +41,7 @@ describe("the image of a peer set", () => {
       expect(peerSetSizes(new DataView(bytes.buffer), 0)).toEqual({
         bytes: bytes.length,
         peers: count,
-        points: kind === "round-robin" ? 0 : count * 160,
+        points: pointsOf(kind, count),
       });
       core.free(pointer);
     }
@@ -81,18 +89,6 @@ describe("the image of a peer set", () => {
         expect([Buffer.compare(merged, full), Buffer.compare(changed, full)], `${from} to ${to}`).toEqual([0, 0]);
       }
     }
-  });
-
-  it("takes turns, from wherever the caller's cursor stands, and wraps", () => {
-    const pointer = put(core, image(encodePeerSet(peerSet("round-robin", FOUR), NOTHING)));
-    const cursor = core.alloc(4);
-    const view = new DataView(core.memory.buffer);
-    view.setUint32(cursor, 0xfffffffe, true);
-    const turns = Array.from({ length: 6 }, () => core.peer_set_round_robin(pointer, cursor));
-    expect(turns).toEqual([2, 3, 0, 1, 2, 3]);
-    expect(view.getUint32(cursor, true)).toBe(4);
-    core.free(cursor);
-    core.free(pointer);
   });
 
   it("finds the one peer that is not tried yet, from every position", () => {

@@ -3,20 +3,20 @@ import { gzipSync } from "node:zlib";
 import { describe, expect, it } from "vitest";
 
 const MOST_BYTES = 48 * 1024;
-/** The goal is 20 KB; what is above it is a debt, and must not grow. */
-const MOST_GZIPPED = 21_200;
+const MOST_GZIPPED = 20 * 1024;
 
 /** The exports, by what they are for; core-wasm/ABI.md documents each. */
 const EXPORTS = [
   ...["memory", "abi_version", "alloc", "free", "memory_used"],
   ...["table_new", "table_free", "table_generation"],
   ...["context_new", "context_free", "context_trace"],
-  ...["shard_compile", "shard_put", "shard_validate", "shard_load", "shard_remove"],
+  ...["shard_validate", "shard_load", "shard_remove"],
   ...["peers_load", "peers_remove", "peers_find"],
   ...["route", "resume", "release_decision", "render_setting"],
   ...["peer_pick", "peer_done", "peer_state", "peer_status"],
   ...["ring_crc32", "peer_set_compile", "peer_set_validate", "peer_set_lookup", "peer_set_lookup_key"],
-  ...["peer_set_lookup_many", "peer_set_position", "peer_set_owner", "peer_set_walk", "peer_set_round_robin"],
+  ...["peer_set_lookup_many", "peer_set_position", "peer_set_owner", "peer_set_walk"],
+  ...["health_new", "health_set", "health_state", "health_report"],
   ...["regex_compile", "regex_test", "regex_captures", "regex_run", "regex_validate", "regex_scratch_size"],
 ];
 

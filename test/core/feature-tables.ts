@@ -1,5 +1,5 @@
 /** Rules and peers in which every feature of the format occurs, for tests that damage images or send hostile requests. */
-import { VARIABLE_NAMES } from "../../core-wasm/binding/encode-source.js";
+import { VARIABLE_NAMES } from "../../core-wasm/binding/compile/numbers.js";
 import type {
   Action,
   Condition,

@@ -285,7 +285,6 @@ describe("a wrong call is answered with a status", () => {
     const { exports, context, table } = raw;
     const calls = (pointer: number) => [
       exports.table_generation(pointer),
-      exports.shard_put(pointer, 0, 0, context),
       exports.shard_load(pointer, 0, 0),
       exports.shard_remove(pointer, 0, 0, 0),
       exports.peers_load(pointer, 0, 0),
@@ -312,14 +311,14 @@ describe("a wrong call is answered with a status", () => {
       [0xfffffffc, 8],
     ]) {
       const statuses = [
-        exports.shard_put(table, at, length, 0),
-        exports.shard_compile(at, length, 0),
         exports.shard_validate(at, length),
+        exports.shard_validate(at, length, 1),
+        exports.regex_compile(at, length, 0, 0),
         exports.shard_load(table, at, length),
         exports.shard_remove(table, 0, at, length),
         exports.peers_load(table, at, length),
         exports.peers_remove(table, at, length),
-        exports.shard_compile(0, 0, outside - 12),
+        exports.regex_compile(0, 0, 0, outside - 12),
       ];
       expect(new Set(statuses)).toEqual(new Set([E_POINTER]));
       expect(exports.peers_find(table, at, length)).toBe(0);

@@ -1,3 +1,4 @@
+import { execFileSync } from "node:child_process";
 import { appendFileSync, renameSync, rmSync, symlinkSync, unlinkSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
@@ -98,6 +99,24 @@ describe("a change", () => {
     renameSync(join(folder, "..data_tmp"), join(folder, "..data"));
     await until(() => watched.hostOf("a") === "two.example.com");
     expect(watched.source.duplicates()).toEqual([]);
+  });
+
+  it("by the swap of a ConfigMap of 1,000 files reports only the objects whose files are different", async () => {
+    const folder = makeFolder();
+    const names = Array.from({ length: 1000 }, (_, index) => `site-${index}`);
+    for (const name of names) {
+      put(folder, `..v1/${name}.yaml`, ingress(name));
+      put(folder, `..v2/${name}.yaml`, ingress(name, name === "site-500" ? "new.example.com" : undefined));
+      symlinkSync(`..data/${name}.yaml`, join(folder, `${name}.yaml`));
+    }
+    symlinkSync("..v1", join(folder, "..data"));
+    const watched = await watchFolder(folder);
+    expect(watched.names()).toHaveLength(1000);
+    symlinkSync("..v2", join(folder, "..data_tmp"));
+    renameSync(join(folder, "..data_tmp"), join(folder, "..data"));
+    rmSync(join(folder, "..v1"), { recursive: true });
+    await until(() => watched.hostOf("site-500") === "new.example.com");
+    expect(watched.batches.map((batch) => batch.length)).toEqual([1000, 1]);
   });
 
   it("in a new subfolder is seen, and so is one in a folder that took its name again", async () => {
@@ -225,6 +244,42 @@ describe("a broken file", () => {
     await until(() => watched.problems().length > 0);
     expect(watched.problems()).toEqual(["a.yaml FILE_UNREADABLE"]);
     expect(watched.names()).toEqual(["a"]);
+  });
+
+  it("that is written again as broken as it was stays a problem, and its last good state in force", async () => {
+    const folder = makeFolder();
+    put(folder, "a.yaml", ingress("a"));
+    const watched = await watchFolder(folder);
+    put(folder, "a.yaml", "kind: [");
+    await until(() => watched.problems().length > 0);
+    const { reads } = watched.source;
+    replace(folder, "a.yaml", "kind: [");
+    await until(() => watched.source.reads > reads);
+    await settle();
+    expect(watched.problems()).toEqual(["a.yaml:1 FILE_SYNTAX"]);
+    expect(watched.names()).toEqual(["a"]);
+  });
+
+  it("that becomes what it was before it could not be read is no problem any more", async () => {
+    const folder = makeFolder();
+    put(folder, "a.yaml", ingress("a"));
+    const watched = await watchFolder(folder);
+    rmSync(join(folder, "a.yaml"));
+    symlinkSync("a.yaml", join(folder, "a.yaml"));
+    await until(() => watched.problems().length > 0);
+    replace(folder, "a.yaml", ingress("a"));
+    await until(() => watched.problems().length === 0);
+    expect(watched.names()).toEqual(["a"]);
+    expect(watched.batches.flat()).toHaveLength(1);
+  });
+
+  it("that is a pipe holds nothing up", async () => {
+    const folder = makeFolder();
+    execFileSync("mkfifo", [join(folder, "pipe.yaml")]);
+    put(folder, "b.yaml", ingress("b"));
+    const watched = await watchFolder(folder);
+    expect(watched.names()).toEqual(["b"]);
+    expect(watched.problems()).toEqual(["pipe.yaml FILE_UNREADABLE"]);
   });
 
   it("that is too large is not read", async () => {

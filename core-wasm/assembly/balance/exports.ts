@@ -8,7 +8,7 @@ import { E_POINTER, E_STATE } from "../status";
 import { crc32 } from "./crc32";
 import { peerSetCompile } from "./peer-set-compile";
 import { I_PEER_COUNT, I_SIZE, IMAGE_HEADER, NONE, positionsOf } from "./peer-set-layout";
-import { peerSetLookup, peerSetOwner, peerSetPosition, peerSetWalk, roundRobin } from "./peer-set-pick";
+import { peerSetLookup, peerSetOwner, peerSetPosition, peerSetWalk } from "./peer-set-pick";
 import { peerSetHeader, peerSetValidate } from "./peer-set-validate";
 
 /** Status of a pointer that is to be an image. */
@@ -93,11 +93,4 @@ export function peer_set_walk(image: usize, position: u32, tried: usize, triedLe
   if (status < 0) return status;
   if (triedLength << 3 < load<u32>(image, I_PEER_COUNT) || !inMemory(tried, triedLength)) return E_POINTER;
   return orState(peerSetWalk(image, position, tried));
-}
-
-/** Next peer by plain round robin; `cursor` points at the caller's u32. */
-export function peer_set_round_robin(image: usize, cursor: usize): i32 {
-  let status = imageStatus(image);
-  if (status < 0) return status;
-  return inMemory(cursor, 4) ? orState(roundRobin(image, cursor)) : E_POINTER;
 }

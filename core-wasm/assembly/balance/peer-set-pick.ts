@@ -1,6 +1,6 @@
 /**
  * Looking peers of a valid image up, whatever their states. A *position* is a point of the ring, a place of Maglev, or a
- * peer's index where there is neither. Nothing here allocates or writes, but for the cursor of round robin.
+ * peer's index where there is neither. Nothing here allocates or writes.
  */
 import {
   I_BITS,
@@ -79,19 +79,4 @@ export function peerSetWalk(image: usize, position: u32, tried: usize): u32 {
     if (++position == count) position = 0;
   }
   return NONE;
-}
-
-/**
- * Plain round robin: the peer whose turn it is, and the u32 at `cursor` is advanced. NONE if there is no peer. Weights and
- * states do not count. The cursor is the caller's and survives a change of the image, so that many workers do not all begin
- * again at the first peer.
- */
-export function roundRobin(image: usize, cursor: usize): u32 {
-  let peers = load<u32>(image, I_PEER_COUNT);
-  if (!peers) return NONE;
-  let turn = load<u32>(cursor);
-  // The cursor is beyond the peers only after a change; a division for every request would be felt.
-  if (turn >= peers) turn = turn == peers ? 0 : turn % peers;
-  store<u32>(cursor, turn + 1);
-  return turn;
 }

@@ -250,7 +250,8 @@ export function pickPeer(ctx: usize): i32 {
     store<u32>(ctx, STAGE_DONE, X_STAGE);
     store<u32>(ctx, ACTION_PROXY, D_ACTION);
   }
-  store<u32>(ctx, status == BUSY ? marks | MARK_BUSY : marks, D_MARKS);
+  if (status == BUSY) marks |= MARK_BUSY;
+  if (marks) store<u32>(ctx, marks, D_MARKS);
   return OK;
 }
 

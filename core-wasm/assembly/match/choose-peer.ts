@@ -30,6 +30,7 @@ import {
   D_PEERS,
   D_POSITION,
   D_UPSTREAM,
+  X_CURSOR,
   X_FORGIVEN,
   X_NOW,
   X_RANDOM,
@@ -87,7 +88,7 @@ function usableWeight(ctx: usize): u32 {
  */
 function withinShare(ctx: usize, peer: u32, total: u64): bool {
   let image: usize = load<u32>(ctx, D_PEERS);
-  let cursor = cursorAt(ctx, load<u32>(<usize>load<u32>(ctx, D_UPSTREAM), U_CURSOR));
+  let cursor: usize = load<u32>(ctx, X_CURSOR);
   let conns: u64 = load<u32>(countsOf(ctx, tokenOf(image, peer)), COUNT_CONNS);
   let all: u64 = load<u32>(cursor, CURSOR_UNDER_WAY) + 1;
   return conns * 4 * total < all * 5 * <u64>load<u16>(peerAt(image, peer), P_WEIGHT);
@@ -118,8 +119,24 @@ function ipHash(ctx: usize, key: u32): u32 {
   return NONE;
 }
 
-/** The peer that a method names at once; NONE where it has to look at all of them. */
-function firstChoice(ctx: usize, method: u32, hashed: bool, hash: u32, trouble: u32): u32 {
+/**
+ * Plain round robin, which smooth round robin is with equal weights. A context begins anywhere, so that many do not move in
+ * step.
+ */
+function nextTurn(ctx: usize, cursor: usize, count: u32): u32 {
+  let turn = load<u32>(cursor);
+  if (!turn) turn = <u32>((<u64>mix32(load<u32>(ctx, X_RANDOM)) * <u64>count) >> 32) + 1;
+  // The cursor is beyond the peers only after a change; a division for every request would be felt.
+  else if (turn > count) turn = turn == count + 1 ? 1 : ((turn - 1) % count) + 1;
+  store<u32>(cursor, turn + 1);
+  return turn - 1;
+}
+
+/**
+ * The peer that a method names at once; NONE where it has to look at all of them. `plain`: a first try, with equal weights.
+ * A retry leaves the cursor where it is, so that it takes nobody's turn.
+ */
+function firstChoice(ctx: usize, method: u32, hashed: bool, hash: u32, plain: bool): u32 {
   let image: usize = load<u32>(ctx, D_PEERS);
   let count = load<u32>(image, I_PEER_COUNT);
   if (hashed) {
@@ -129,16 +146,8 @@ function firstChoice(ctx: usize, method: u32, hashed: bool, hash: u32, trouble: 
     let peer = peerSetOwner(image, position);
     return load<u8>(image, I_FLAGS) & <u8>SET_BOUNDED ? NONE : peer;
   }
-  if (trouble & TROUBLE_WEIGHTS) return NONE;
-  if ((method >= METHOD_LEAST_CONN && method <= METHOD_RANDOM_TWO) || trouble & TROUBLE_RAMPS) return NONE;
-  // With equal weights smooth round robin is the plain one. A context begins anywhere, so that many do not move in step.
-  let cursor = cursorAt(ctx, load<u32>(<usize>load<u32>(ctx, D_UPSTREAM), U_CURSOR));
-  let turn = load<u32>(cursor);
-  if (!turn) turn = <u32>((<u64>mix32(load<u32>(ctx, X_RANDOM)) * <u64>count) >> 32) + 1;
-  // The cursor is beyond the peers only after a change; a division for every request would be felt.
-  else if (turn > count) turn = turn == count + 1 ? 1 : ((turn - 1) % count) + 1;
-  store<u32>(cursor, turn + 1);
-  return turn - 1;
+  if (!plain || (method >= METHOD_LEAST_CONN && method <= METHOD_RANDOM_TWO)) return NONE;
+  return nextTurn(ctx, load<u32>(ctx, X_CURSOR), count);
 }
 
 /** The choice of a method among the usable peers, of which there is one. */
@@ -172,7 +181,7 @@ function take(ctx: usize, peer: u32, trouble: u32, failing: u32): i32 {
   if (!slotOf(load<u32>(ctx, X_TABLE), token)) return OK;
   let counts = countsOf(ctx, token);
   if (trouble & TROUBLE_COUNTED) {
-    let cursor = cursorAt(ctx, load<u32>(<usize>load<u32>(ctx, D_UPSTREAM), U_CURSOR));
+    let cursor: usize = load<u32>(ctx, X_CURSOR);
     store<u32>(counts, load<u32>(counts, COUNT_CONNS) + 1, COUNT_CONNS);
     store<u32>(cursor, load<u32>(cursor, CURSOR_UNDER_WAY) + 1, CURSOR_UNDER_WAY);
   }
@@ -194,8 +203,17 @@ export function choosePeer(ctx: usize, hashed: bool, hash: u32, session: u32, tr
   let image: usize = load<u32>(ctx, D_PEERS);
   let record: usize = load<u32>(ctx, D_UPSTREAM);
   let trouble = load<u32>(record, U_TROUBLE);
-  let failing = load<u32>(cursorAt(ctx, load<u32>(record, U_CURSOR)), CURSOR_FAILING);
+  let cursor = cursorAt(ctx, load<u32>(record, U_CURSOR));
+  let failing = load<u32>(cursor, CURSOR_FAILING);
   let method: u32 = load<u8>(image, I_METHOD);
+  if (!(method | trouble | failing | count | session)) {
+    // Round robin with nothing to look at: most requests.
+    let turn = nextTurn(ctx, cursor, load<u32>(image, I_PEER_COUNT));
+    store<u32>(ctx, turn, D_PEER);
+    store<u32>(ctx, turn, D_POSITION);
+    return OK;
+  }
+  store<u32>(ctx, <u32>cursor, X_CURSOR);
   let easy = !(trouble & (TROUBLE_STATES | TROUBLE_CAPPED)) && !failing && !count;
   store<u32>(ctx, easy ? EASY : 0, X_FORGIVEN);
   if (!easy) {
@@ -209,7 +227,7 @@ export function choosePeer(ctx: usize, hashed: bool, hash: u32, session: u32, tr
     if (peer != NONE && !keepsSessions(ctx, peer)) peer = NONE;
   }
   if (peer == NONE) {
-    peer = firstChoice(ctx, method, hashed, hash, trouble);
+    peer = firstChoice(ctx, method, hashed, hash, !(trouble & (TROUBLE_WEIGHTS | TROUBLE_RAMPS)) && !count);
     if (peer == NONE || !usable(ctx, peer)) {
       let status = easy ? OK : showMercy(ctx);
       if (status != OK) return status;

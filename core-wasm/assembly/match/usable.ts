@@ -5,6 +5,7 @@ import {
   I_MAX_CONNS,
   I_MAX_FAILS,
   I_PEER_COUNT,
+  NONE,
   P_FLAGS,
   peerAt,
   SET_MANDATORY,
@@ -83,13 +84,6 @@ export function keepsSessions(ctx: usize, index: u32): bool {
   return load<u32>(ctx, X_FORGIVEN) == EASY || !(against(ctx, index) & ~DRAINS);
 }
 
-/** A set of combinations of what speaks against peers: bit `c` for the combination c. */
-function combinations(without: u32): u32 {
-  let set: u32 = 0;
-  for (let c: u32 = 0; c < 32; c++) if (!(c & without)) set |= 1 << c;
-  return set;
-}
-
 /**
  * The order of mercy: finds the least that has to be forgiven (X_FORGIVEN) for some peer to be usable. First failures of
  * requests, which alone never empty an upstream; then draining; then, where all peers are down and the set says so, that.
@@ -97,15 +91,20 @@ function combinations(without: u32): u32 {
  */
 export function showMercy(ctx: usize): i32 {
   let image: usize = load<u32>(ctx, D_PEERS);
-  let seen: u32 = 0;
-  for (let i: u32 = 0; i < load<u32>(image, I_PEER_COUNT); i++) seen |= 1 << against(ctx, i);
-  let forgiven: u32 = 0;
-  // Panic is for an upstream that is down as a whole, tried peers included.
-  let most =
-    !(seen & combinations(DOWN)) && load<u8>(image, I_FLAGS) & <u8>SET_PANIC ? OUT | DRAINS | DOWN : OUT | DRAINS;
-  for (; forgiven <= most; forgiven = (forgiven << 1) | 1) {
-    store<u32>(ctx, forgiven, X_FORGIVEN);
-    if (seen & combinations(31 ^ forgiven)) return OK;
+  let all: u32 = DOWN;
+  let least: u32 = NONE;
+  let leastFull: u32 = NONE;
+  for (let i: u32 = 0; i < load<u32>(image, I_PEER_COUNT); i++) {
+    let found = against(ctx, i);
+    all &= found;
+    // Each thing comes with all that is lighter.
+    let needed: u32 = (1 << (32 - clz(found & (OUT | DRAINS | DOWN)))) - 1;
+    if (found & TRIED) continue;
+    if (found & FULL) leastFull = min(leastFull, needed);
+    else least = min(least, needed);
   }
-  return seen & combinations(31 ^ FULL ^ most) ? BUSY : E_STATE;
+  // Panic is for an upstream that is down as a whole, tried peers included.
+  let most = all && load<u8>(image, I_FLAGS) & <u8>SET_PANIC ? OUT | DRAINS | DOWN : OUT | DRAINS;
+  store<u32>(ctx, least, X_FORGIVEN);
+  return least <= most ? OK : leastFull <= most ? BUSY : E_STATE;
 }

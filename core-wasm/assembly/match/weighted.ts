@@ -10,9 +10,9 @@ import {
   peerAt,
 } from "../balance/peer-set-layout";
 import { mix32 } from "../memory/bytes";
-import { CURSOR_BEGUN, cursorAt, D_PEERS, D_UPSTREAM, X_NOW, X_RANDOM, X_TABLE } from "../table/context";
+import { CURSOR_BEGUN, D_PEERS, D_UPSTREAM, X_CURSOR, X_NOW, X_RANDOM, X_TABLE } from "../table/context";
 import { COUNT_CONNS, countsOf, SLOT_RAMPS, SLOT_SINCE, SLOT_STATE, slotOf, tokenOf } from "../table/peer-slots";
-import { TROUBLE_RAMPS, TROUBLE_WEIGHTS, U_CURSOR, U_TROUBLE } from "../table/upstream-record";
+import { TROUBLE_RAMPS, TROUBLE_WEIGHTS, U_TROUBLE } from "../table/upstream-record";
 import { usable } from "./usable";
 
 /** Weights of smooth round robin are in 1/256, and slow start begins at 8/256. */
@@ -42,7 +42,7 @@ function weightOf(ctx: usize, index: u32, ramps: bool): u32 {
 export function chooseSmoothly(ctx: usize, least: bool): u32 {
   let image: usize = load<u32>(ctx, D_PEERS);
   let record: usize = load<u32>(ctx, D_UPSTREAM);
-  let cursor = cursorAt(ctx, load<u32>(record, U_CURSOR));
+  let cursor: usize = load<u32>(ctx, X_CURSOR);
   let method: u32 = load<u8>(image, I_METHOD);
   // As with NGINX Plus, slow start is for these two only.
   let ramps =

@@ -35,16 +35,6 @@ export function sameFolded(a: usize, b: usize, length: u32): bool {
   return true;
 }
 
-/** Order of two byte strings as of unsigned bytes, the shorter first: below, at or above zero. */
-export function compareBytes(a: usize, aLength: u32, b: usize, bLength: u32): i32 {
-  let length = min(aLength, bLength);
-  for (let i: u32 = 0; i < length; i++) {
-    let d = <i32>load<u8>(a + i) - <i32>load<u8>(b + i);
-    if (d) return d;
-  }
-  return <i32>aLength - <i32>bLength;
-}
-
 /**
  * A 32-bit hash of a byte string: eight bytes a step, multiply and fold. For hash tables only; it is no part of any
  * image and may differ between versions. `hashStart`, `hashStep` and `hashEnd` give the same for whoever has the words.

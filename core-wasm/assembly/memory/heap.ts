@@ -134,8 +134,8 @@ function ready(): usize {
 
 function growBy(base: usize, size: u32): bool {
   let pages = <i32>((size + HEADER * 4 + 0xffff) >> 16);
-  // Growing is slow in some hosts, and pages that are not touched cost nothing: twice what is there, 16 MiB at most.
-  if (memory.grow(max(pages, min(memory.size(), MOST_PAGES))) < 0 && memory.grow(pages) < 0) return false;
+  // Growing is slow in some hosts, and pages that are not touched cost nothing: four times what is there, 16 MiB at most.
+  if (memory.grow(max(pages, min(memory.size() * 3, MOST_PAGES))) < 0 && memory.grow(pages) < 0) return false;
   let end: usize = load<u32>(base, A_END);
   // The old end block becomes the header of the new region.
   let start = end - HEADER;

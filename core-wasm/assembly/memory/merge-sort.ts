@@ -1,23 +1,13 @@
 /** Stable sorting, in memory that the caller gives; the time depends on the count only, never on the data's shape. */
 import { compareAddresses, compareIds, PEER_SIZE } from "../balance/peer-set-layout";
-import { compareByPath, compareByStage } from "../compile/route-entry";
 
 /** Orders: of indices of peers, by the ids of the image `base` or by the addresses of the records Peer[] at `base`. */
 export const BY_ID: u32 = 0;
 export const BY_ADDRESS: u32 = 1;
-/** Orders: of addresses of route entries. */
-export const BY_PATH: u32 = 2;
-export const BY_STAGE: u32 = 3;
 
 function inOrder(order: u32, base: usize, a: u32, b: u32): bool {
   let difference =
-    order == BY_ID
-      ? compareIds(base, a, b)
-      : order == BY_ADDRESS
-        ? compareAddresses(base + a * PEER_SIZE, base + b * PEER_SIZE)
-        : order == BY_PATH
-          ? compareByPath(a, b)
-          : compareByStage(a, b);
+    order == BY_ID ? compareIds(base, a, b) : compareAddresses(base + a * PEER_SIZE, base + b * PEER_SIZE);
   return difference <= 0;
 }
 
@@ -32,12 +22,6 @@ export function mergeSort(a: usize, b: usize, count: u32, order: u32, base: usiz
     b = other;
   }
   return a;
-}
-
-/** As `mergeSort`; the result is in `a`. */
-export function sortInPlace(a: usize, b: usize, count: u32, order: u32): void {
-  let sorted = mergeSort(a, b, count, order, 0);
-  if (sorted != a) memory.copy(a, sorted, (<usize>count) << 2);
 }
 
 function mergeRuns(from: usize, to: usize, start: u32, middle: u32, end: u32, order: u32, base: usize): void {

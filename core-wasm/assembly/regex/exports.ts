@@ -3,13 +3,49 @@
  * `regex_compile` made or `regex_validate` has accepted. All numbers are unsigned but the answers.
  */
 
-import { inMemory } from "../memory/heap";
-import { E_POINTER } from "../status";
+import { alloc, free, inMemory } from "../memory/heap";
+import { E_MEMORY, E_POINTER, E_REGEX, OK } from "../status";
 import { regexCaptures, regexScratchSize } from "./captures";
+import { regexCompile } from "./compile";
 import { isState, regexRun, regexTest } from "./dfa";
-import { HEADER_BYTES, IMAGE_SIZE } from "./image";
-import { MAX_SLOTS } from "./limits";
+import { REGEX_WORK_SIZE } from "./dfa-work";
+import { HEADER_BYTES, IMAGE_SIZE, REGEX_MAX_SIZE } from "./image";
+import { MAX_SLOTS, REGEX_REFUSED } from "./limits";
 import { regexValidate } from "./validate";
+
+/** The result words of regex_compile: u32 image, u32 length; u32 position and u32 reason of a refusal. */
+const RESULT_SIZE: u32 = 16;
+
+/**
+ * Compiles a pattern, UTF-8 in RE2's syntax; `flags`: 2 ignores case, 4 anchors at the start. OK with address and length
+ * of the image at `result`, a block that the caller gives back by `free`; E_REGEX with position and reason there; E_MEMORY.
+ */
+export function regex_compile(pattern: usize, length: u32, flags: u32, result: usize): i32 {
+  if (!inMemory(pattern, length) || !inMemory(result, RESULT_SIZE)) return E_POINTER;
+  memory.fill(result, 0, RESULT_SIZE);
+  let work = alloc(REGEX_WORK_SIZE);
+  let out = alloc(REGEX_MAX_SIZE);
+  let status = E_MEMORY;
+  if (work && out) {
+    let size = regexCompile(pattern, length, flags, out, work);
+    let image: usize = 0;
+    if (size == REGEX_REFUSED) {
+      status = E_REGEX;
+      memory.copy(result + 8, out, 8);
+    } else {
+      image = alloc(size);
+    }
+    if (image) {
+      memory.copy(image, out, size);
+      store<u32>(result, <u32>image);
+      store<u32>(result, size, 4);
+      status = OK;
+    }
+  }
+  free(work);
+  free(out);
+  return status;
+}
 
 function isImage(image: usize, length: u32): bool {
   return length >= <u32>HEADER_BYTES && inMemory(image, length) && load<u32>(image, IMAGE_SIZE) === length;

@@ -1,8 +1,4 @@
 /** The regex engine as the rest of the core uses it. */
 export { regexCaptures, regexScratchSize } from "./captures";
-export { regexCompile } from "./compile";
 export { regexTest } from "./dfa";
-export { REGEX_WORK_SIZE } from "./dfa-work";
-export { REGEX_MAX_SIZE } from "./image";
-export { REGEX_REFUSED } from "./limits";
 export { regexValidate } from "./validate";

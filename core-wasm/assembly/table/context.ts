@@ -104,6 +104,8 @@ export const X_COUNTS: usize = 560 + 160 * 12 + 128 * 16;
 export const X_TRIED: usize = X_COUNTS + 8;
 export const X_TRIED_COUNT: usize = X_COUNTS + 12;
 export const X_FORGIVEN: usize = X_COUNTS + 16;
+/** And the cursor of the upstream. */
+export const X_CURSOR: usize = X_COUNTS + 20;
 const CONTEXT_SIZE: u32 = 560 + 160 * 12 + 128 * 16 + 32;
 export const NEED_SIZE: u32 = 16;
 

@@ -101,10 +101,10 @@ export function loadedSize(image: usize): u32 {
   return pad4(load<u32>(image, I_SIZE)) + (peersOf(image) << 2);
 }
 
-/** Makes room for `fresh` more slots in the table and all of its contexts. */
-function reserve(table: usize, fresh: u32): i32 {
-  let free_ = load<u32>(table, T_FREE_PEERS);
-  let wanted = load<u32>(table, T_PEER_COUNT) + (fresh > free_ ? fresh - free_ : 0);
+/** Makes room for `fresh` more slots in the table and all of its contexts. OK or a status. */
+export function reserveSlots(table: usize, fresh: u32): i32 {
+  let wanted =
+    load<u32>(table, T_PEER_COUNT) + max(fresh, load<u32>(table, T_FREE_PEERS)) - load<u32>(table, T_FREE_PEERS);
   let capacity = load<u32>(table, T_PEER_CAPACITY);
   if (wanted > SLOT_MASK + 1) return E_LIMIT;
   if (wanted > capacity) {
@@ -123,7 +123,7 @@ function reserve(table: usize, fresh: u32): i32 {
   return OK;
 }
 
-/** A slot for a peer of `record`, for which `reserve` has made room; returns its token. */
+/** A slot for a peer of `record`, for which `reserveSlots` has made room; returns its token. */
 function takeSlot(table: usize, record: usize): u32 {
   let index = load<u32>(table, T_FREE_PEER);
   let slot: usize;
@@ -156,40 +156,28 @@ function giveSlot(table: usize, token: u32): void {
 
 /**
  * Gives the peers of `image` (0: none) the slots that the same peers have in `old` (0: none), or new ones, and takes back
- * those of peers that go. Without `place` it only counts the new ones.
+ * those of peers that go.
  */
-function assign(table: usize, record: usize, old: usize, image: usize, place: bool): u32 {
-  let fresh: u32 = 0;
+function assign(table: usize, record: usize, old: usize, image: usize): void {
   let i: u32 = 0;
   let j: u32 = 0;
   while (true) {
     let next = i < peersOf(image) ? peerAt(image, i) : 0;
     let before = j < peersOf(old) ? peerAt(old, j) : 0;
-    if (!next && !before) return fresh;
+    if (!next && !before) return;
     let side = !next ? 1 : !before ? -1 : compareAddresses(next, before);
-    let token = side < 0 ? 0 : tokenOf(old, j);
-    if (side >= 0) j++;
-    if (side > 0) {
-      if (place) giveSlot(table, token);
-      continue;
+    let token = side < 0 ? takeSlot(table, record) : tokenOf(old, j++);
+    if (side > 0) giveSlot(table, token);
+    else {
+      store<u32>(image + pad4(load<u32>(image, I_SIZE)) + ((<usize>i) << 2), token);
+      i++;
     }
-    if (side < 0) {
-      fresh++;
-      if (place) token = takeSlot(table, record);
-    }
-    if (place) store<u32>(image + pad4(load<u32>(image, I_SIZE)) + ((<usize>i) << 2), token);
-    i++;
   }
-}
-
-/** Makes sure that the peers of `image` can have slots, beside those of the set that `record` has. OK or a status. */
-export function prepareSlots(table: usize, record: usize, image: usize): i32 {
-  return reserve(table, assign(table, record, load<u32>(record, U_PEERS), image, false));
 }
 
 /** Moves the slots of `record` from the set that it has to `image` (0: none), and gives up what contexts count of others. */
 export function moveSlots(table: usize, record: usize, image: usize): void {
-  assign(table, record, load<u32>(record, U_PEERS), image, true);
+  assign(table, record, load<u32>(record, U_PEERS), image);
   for (let ctx: usize = load<u32>(table, T_CONTEXTS); ctx; ctx = load<u32>(ctx, X_NEXT_CONTEXT)) {
     let underWay: u32 = 0;
     let failing: u32 = 0;

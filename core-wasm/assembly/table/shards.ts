@@ -184,17 +184,17 @@ function countWildcard(table: usize, image: usize, by: i32): void {
 }
 
 /**
- * Validates a shard image, copies it and puts it in the place of the one with its pattern. On an error nothing changes.
+ * Validates a shard image (see validateShard), copies it and puts it in the place of the one with its pattern. On an error
+ * nothing changes.
  */
-export function loadShard(table: usize, image: usize, length: u32): i32 {
+export function loadShard(table: usize, image: usize, length: u32, seal: bool): i32 {
   if (!isTable(table) || !inMemory(image, length)) return E_POINTER;
-  let status = validateShard(image, length);
+  let status = validateShard(image, length, seal);
   if (status != OK) return status;
   return placeShard(table, image);
 }
 
-/** As loadShard, for an image that is known to be valid. */
-export function placeShard(table: usize, source: usize): i32 {
+function placeShard(table: usize, source: usize): i32 {
   if (!growAllScratch(table, load<u32>(source, S_SCRATCH))) return E_MEMORY;
   if (!roomForOne(table, T_SHARDS, T_MASK, load<u32>(table, T_SHARD_COUNT))) return E_MEMORY;
   let handle = newHandle(table, source);

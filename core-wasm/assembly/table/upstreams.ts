@@ -1,12 +1,12 @@
 /** Upstreams by key. The record: table/upstream-record.ts. */
-import { I_KEY, I_KEY_LENGTH, I_TEMPLATE, I_TEMPLATE_LENGTH } from "../balance/peer-set-layout";
+import { I_KEY, I_KEY_LENGTH, I_TEMPLATE, I_TEMPLATE_LENGTH, peersOf } from "../balance/peer-set-layout";
 import { peerSetValidate } from "../balance/peer-set-validate";
 import { validateKey } from "../image/validate";
 import { hashBytes, sameBytes } from "../memory/bytes";
 import { alloc, free, inMemory } from "../memory/heap";
 import { E_MEMORY, E_POINTER, OK } from "../status";
 import { CURSOR_SIZE, cursorAt, growCursors, X_NEXT_CONTEXT } from "./context";
-import { loadedSize, moveSlots, noteTrouble, prepareSlots } from "./peer-slots";
+import { loadedSize, moveSlots, noteTrouble, reserveSlots } from "./peer-slots";
 import {
   closeSlot,
   isPinned,
@@ -185,7 +185,7 @@ export function loadPeers(table: usize, image: usize, length: u32): i32 {
   memory.copy(block + RETIRED_HEADER, image, length);
   let copy = block + RETIRED_HEADER;
   let record = recordFor(table, copy + load<u32>(copy, I_KEY), load<u32>(copy, I_KEY_LENGTH));
-  status = record ? prepareSlots(table, record, copy) : E_MEMORY;
+  status = record ? reserveSlots(table, peersOf(copy)) : E_MEMORY;
   if (status != OK) {
     free(block);
     if (record) dropIfUnused(table, record);

@@ -16,7 +16,7 @@ import { CoreError } from "../errors.js";
 import type { VariableName } from "../source.js";
 import { ImageWriter } from "./image-writer.js";
 import { VARIABLES } from "./numbers.js";
-import { TextList } from "./text-list.js";
+import { TextList, TextStore } from "./text-list.js";
 
 /** The header that cookies are read from. */
 const COOKIE = "cookie";
@@ -38,41 +38,50 @@ const NO_FACTS: readonly number[] = [];
  */
 export class Compilation {
   readonly out = new ImageWriter();
-  readonly headers = new TextList();
+  readonly store = new TextStore();
+  readonly headers = new TextList(this.store);
+  /** The path at hand, as its object spells it; shown in errors. */
+  path: string | undefined;
   /** Marks of the value slots that the rule at hand looks at. */
   readonly #needed = new Uint8Array(MAX_SLOTS);
   #neededCount = 0;
-  #what: string | (() => string) = "";
-  #mostHeaders = 0;
+  #name = "";
 
-  /** Begins an image. `what` names it in errors; it may name at most so many headers. */
-  begin(what: string | (() => string), mostHeaders: number): void {
+  /** `kind` and the name that `begin` is given say in errors what is compiled. It may name at most so many headers. */
+  constructor(
+    readonly kind: string,
+    readonly mostHeaders: number,
+  ) {}
+
+  begin(name: string): void {
     this.out.reset();
+    this.store.renew();
     this.headers.reset();
     this.clearNeed();
-    this.#what = what;
-    this.#mostHeaders = mostHeaders;
+    this.path = undefined;
+    this.#name = name;
   }
 
   /** What can't be compiled. */
   invalid(reason: string): CoreError {
-    return this.#error("CORE_SOURCE_INVALID", reason);
+    return new CoreError("CORE_SOURCE_INVALID", this.#told(reason));
   }
 
-  /** What exceeds a limit. */
+  /** What exceeds a limit of the format. */
   beyond(reason: string): CoreError {
-    return this.#error("CORE_LIMIT", reason);
+    return new CoreError("CORE_LIMIT", this.#told(reason));
   }
 
-  #error(code: "CORE_SOURCE_INVALID" | "CORE_LIMIT", reason: string): CoreError {
-    return new CoreError(code, `${typeof this.#what === "string" ? this.#what : this.#what()}: ${reason}`);
+  #told(reason: string): string {
+    const path = this.path === undefined ? "" : `, path ${JSON.stringify(this.path)}`;
+    return `${this.kind} ${JSON.stringify(this.#name)}${path}: ${reason}`;
   }
 
   /** The value slot of a header; the rule at hand looks at it. */
   useHeader(name: string): number {
     if (name === "") throw this.invalid("a header without a name");
     const index = this.headers.add(name.toLowerCase());
-    if (index >= this.#mostHeaders) throw this.beyond(`more than ${this.#mostHeaders} different headers`);
+    if (index >= this.mostHeaders) throw this.beyond(`more than ${this.mostHeaders} different headers`);
     this.#need(FACTS + index);
     return FACTS + index;
   }
@@ -84,7 +93,7 @@ export class Compilation {
 
   /** The number of a variable; the rule at hand looks at it. */
   useVariable(name: VariableName): number {
-    const variable = VARIABLES[name];
+    const variable = VARIABLES.get(name);
     if (variable === undefined) throw this.invalid(`there is no variable ${JSON.stringify(name)}`);
     for (const fact of FACTS_OF.get(variable) ?? NO_FACTS) this.#need(fact);
     return variable;
@@ -92,6 +101,7 @@ export class Compilation {
 
   /** The value slot of the header that carries the cookies; 0 if the image does not name it. */
   get cookieSlot(): number {
+    if (this.headers.count === 0) return 0;
     const index = this.headers.indexOf(COOKIE);
     return index < 0 ? 0 : FACTS + index;
   }
@@ -116,15 +126,5 @@ export class Compilation {
     out.put(this.#neededCount);
     for (let slot = 0; slot < MAX_SLOTS; slot++) if (this.#needed[slot]) out.put(slot);
     return offset;
-  }
-
-  /** Writes each text of a list: u32 length, text. */
-  putTexts(list: TextList): void {
-    const { out } = this;
-    for (const text of list.texts) {
-      const field = out.reserve(4);
-      const size = out.text(text);
-      out.words[field >> 2] = size;
-    }
   }
 }

@@ -21,14 +21,14 @@ const NO_KEY = new Uint8Array(0);
 
 /**
  * Compiles what a peer set reads of a request: the template that is hashed (empty: none), and the name of the session
- * cookie. The bytes are empty where there is neither. `what` names the set in errors. Throws CoreError
+ * cookie. The bytes are empty where there is neither. `set` is the key of the set, for errors. Throws CoreError
  * CORE_SOURCE_INVALID for a part without a name, CORE_LIMIT for too many headers or a name that is too long.
  */
-export function compileKey(what: string, template: Template, sessionCookie?: string): Uint8Array {
+export function compileKey(set: string, template: Template, sessionCookie?: string): Uint8Array {
   if (template.length === 0 && sessionCookie === undefined) return NO_KEY;
   // Headers and need list stand before the templates, but are known after them.
-  const parts = new Compilation();
-  parts.begin(what, MAX_KEY_SLOTS - FACTS);
+  const parts = new Compilation("key of", MAX_KEY_SLOTS - FACTS);
+  parts.begin(set);
   const hashed = putTemplate(parts, template);
   const sticky = sessionCookie === undefined ? 0 : putTemplate(parts, [{ kind: "cookie", name: sessionCookie }]);
   const templates = new ImageWriter();
@@ -37,12 +37,12 @@ export function compileKey(what: string, template: Template, sessionCookie?: str
   parts.out.reset();
   const { out } = parts;
   out.reserve(KEY_HEADER);
-  parts.putTexts(parts.headers);
+  parts.headers.put(out);
   const need = parts.putNeed();
   const start = out.length;
   out.append(templates.written);
   out.patch(K_SIZE, out.length);
-  out.patch(K_HEADER_COUNT, parts.headers.texts.length);
+  out.patch(K_HEADER_COUNT, parts.headers.count);
   out.patch(K_COOKIE, parts.cookieSlot);
   out.patch(K_NEED, need);
   out.patch(K_TEMPLATE, start);

@@ -1,9 +1,8 @@
 /** What sources name by words and images by numbers. */
 import * as layout from "../../assembly/image/layout.js";
-import type { HeaderChange, HostPattern, ValueSource, VariableName } from "../source.js";
+import type { HeaderChange, HostPattern, VariableName } from "../source.js";
 
-/** Variables by name. */
-export const VARIABLES: Readonly<Record<VariableName, number>> = {
+const NUMBERS: Readonly<Record<VariableName, number>> = {
   args: layout.VAR_ARGS,
   host: layout.VAR_HOST,
   http2: layout.VAR_HTTP2,
@@ -18,18 +17,12 @@ export const VARIABLES: Readonly<Record<VariableName, number>> = {
   server_protocol: layout.VAR_SERVER_PROTOCOL,
   uri: layout.VAR_URI,
 };
-
+/** Variables by name. */
+export const VARIABLES: ReadonlyMap<string, number> = new Map(Object.entries(NUMBERS));
 /** Names of variables by number. */
-export const VARIABLE_NAMES: readonly VariableName[] = (Object.keys(VARIABLES) as VariableName[]).sort(
-  (a, b) => VARIABLES[a] - VARIABLES[b],
-);
-
-export const SOURCES: Readonly<Record<ValueSource["kind"], number>> = {
-  header: layout.SOURCE_HEADER,
-  cookie: layout.SOURCE_COOKIE,
-  argument: layout.SOURCE_ARGUMENT,
-  variable: layout.SOURCE_VARIABLE,
-};
+export const VARIABLE_NAMES = [...VARIABLES.keys()].sort(
+  (a, b) => (VARIABLES.get(a) ?? 0) - (VARIABLES.get(b) ?? 0),
+) as readonly VariableName[];
 
 /** Tags of header changes; the names stand at their tag. */
 export const HEADER_CHANGES = [
