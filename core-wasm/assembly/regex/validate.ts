@@ -74,7 +74,8 @@ function validateInstruction(at: usize, count: u32, sets: u32): bool {
   if (op === OP_ASSERT) lows = NO_WORD_EDGE + 1;
   if (op === OP_SET) others = sets;
   if (op === OP_SPLIT) others = count;
-  if (load<u8>(at, HIGH + 1) || next >= (op === OP_MATCH ? 1 : count) || op > OP_ASSERT || other >= others) return false;
+  if (load<u8>(at, HIGH + 1) || next >= (op === OP_MATCH ? 1 : count) || op > OP_ASSERT || other >= others)
+    return false;
   return op === OP_RANGE ? low <= high : low < lows && !high;
 }
 
