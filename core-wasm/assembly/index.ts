@@ -34,7 +34,6 @@ import {
   newTable,
   releaseDecision,
   T_CONTEXTS,
-  T_GENERATION,
   T_PEER_COUNT,
   T_SCRATCH,
 } from "./table/table";
@@ -84,11 +83,6 @@ export function table_free(table: usize): i32 {
   clearTable(table);
   freeTable(table);
   return OK;
-}
-
-/** A number that changes with every change of the table; -10 for a wrong table. */
-export function table_generation(table: usize): i32 {
-  return isTable(table) ? <i32>(load<u32>(table, T_GENERATION) & 0x7fffffff) : E_POINTER;
 }
 
 /** A context with buffers for `input` bytes of host and target, and for `output` bytes of text; 0 if memory is short. */

@@ -10,7 +10,6 @@ export interface CoreExports extends PeerSetExports, RegexExports {
   memory_used(): number;
   table_new(): number;
   table_free(table: number): number;
-  table_generation(table: number): number;
   context_new(table: number, input: number, output: number): number;
   context_free(context: number): number;
   context_trace(context: number, on: number): number;

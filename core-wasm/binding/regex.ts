@@ -8,8 +8,7 @@ export interface RegexExports {
   free(pointer: number): unknown;
   /** Writes four words at `result`: address and length of the image; position and reason where the pattern is refused. */
   regex_compile(pattern: number, length: number, flags: number, result: number): number;
-  regex_test(image: number, imageLength: number, subject: number, length: number, scratch: number): number;
-  regex_captures(
+  regex_match(
     image: number,
     imageLength: number,
     subject: number,
@@ -42,6 +41,7 @@ const FLAG_BACKWARDS = 4;
 const GROUPS_TRACKED = 10;
 const SLOT_BYTES = 2 * GROUPS_TRACKED * 4;
 const SLOT_UNSET = 0xffffffff;
+const NO_SLOTS = 0;
 /** Answers of regex_run; above them, the rest of the text decides. */
 const ACCEPT = 0;
 const DEAD = 1;
@@ -245,7 +245,7 @@ export class RegexProgram {
     const length = subject.length;
     if (!this.#hasDfa || length <= PROBE_SIZE) {
       const text = buffers.write(subject, 0, length);
-      return this.#answer(core.regex_test(this.#image, this.#size, text, length, buffers.scratch));
+      return this.#answer(core.regex_match(this.#image, this.#size, text, length, buffers.scratch, NO_SLOTS));
     }
     const backwards = this.#backwards;
     const rest = length - PROBE_SIZE;
@@ -264,7 +264,7 @@ export class RegexProgram {
     const buffers = this.#buffers;
     const text = buffers.write(subject, 0, subject.length);
     const { core, scratch, slots } = buffers;
-    const answer = core.regex_captures(this.#image, this.#size, text, subject.length, scratch, slots);
+    const answer = core.regex_match(this.#image, this.#size, text, subject.length, scratch, slots);
     if (!this.#answer(answer)) return undefined;
     const view = new DataView(core.memory.buffer, slots, SLOT_BYTES);
     const groups: (string | undefined)[] = [];

@@ -3,13 +3,16 @@
 // imports, tables or a start function are refused: the core has none, and they would carry function indices too.
 
 const CUSTOM = 0;
+const TYPE = 1;
 const FUNCTION = 3;
 const EXPORT = 7;
 const CODE = 10;
-/** Sections that hold no index of a function: types, memories, globals, data count, data. */
-const PLAIN = [1, 5, 6, 11, 12];
+/** Further sections that hold no index of a function: memories, globals, data count, data. */
+const PLAIN = [5, 6, 11, 12];
 const HEADER = 8;
 const CALL = 0x10;
+const LOCAL_GET = 0x20;
+const LOCAL_TEE = 0x22;
 const EXPORT_FUNCTION = 0;
 const FUNCTION_NAMES = 1;
 
@@ -70,18 +73,25 @@ function skipImmediates(opcode, code) {
   }
 }
 
-/** Splits a body at its calls: pieces of code, and between each two of them the index of the function that is called. */
-function splitAtCalls(body) {
+/**
+ * Takes a body apart: pieces of code, between each two of them the index of the function that is called; the counts of
+ * locals of each type in a row, parameters aside; and where in the body a local is named (by one byte: no function has
+ * more than 128).
+ */
+function readBody(body) {
   const code = reader(body);
-  for (let groups = code.u32(); groups > 0; groups--) {
-    code.u32();
-    code.byte();
-  }
+  const groups = Array.from({ length: code.u32() }, () => [code.u32(), code.byte()][0]);
   const pieces = [];
   const callees = [];
+  const uses = [];
   let start = 0;
   while (code.at < body.length) {
     const opcode = code.byte();
+    if (opcode >= LOCAL_GET && opcode <= LOCAL_TEE) {
+      uses.push(code.at);
+      if (code.u32() > 127) throw new Error("a function with more than 128 locals");
+      continue;
+    }
     if (opcode !== CALL) {
       skipImmediates(opcode, code);
       continue;
@@ -91,7 +101,46 @@ function splitAtCalls(body) {
     start = code.at;
   }
   pieces.push(body.subarray(start));
-  return { pieces, callees };
+  return { body, pieces, callees, groups, uses };
+}
+
+/**
+ * Numbers the locals of a function anew: those of one type in a row are dealt out in an order that `key` names, 0 for
+ * the order they have. Any order means the same; they differ in what gzip finds to repeat.
+ */
+function renumber({ body, pieces, groups, uses, parameters }, key) {
+  if (key === 0) return pieces;
+  const place = new Map();
+  let first = parameters;
+  for (const count of groups) {
+    const locals = Array.from({ length: count }, (_, i) => first + i);
+    locals.sort((a, b) => scatter(a, key) - scatter(b, key) || a - b);
+    locals.forEach((local, i) => {
+      place.set(local, first + i);
+    });
+    first += count;
+  }
+  const numbered = Uint8Array.from(body);
+  for (const at of uses) numbered[at] = place.get(body[at]) ?? body[at];
+  // The pieces are views of the body, and keep their places.
+  return pieces.map((piece) => numbered.subarray(piece.byteOffset - body.byteOffset).subarray(0, piece.length));
+}
+
+/** A number that seems random but depends on its arguments alone. */
+function scatter(local, key) {
+  return (Math.imul(local * 2654435761 + key * 40503, 2246822519) >>> 7) % 9973;
+}
+
+/** Number of parameters of each type of the type section, which holds function types of number types only. */
+function readParameterCounts(section) {
+  const input = reader(section);
+  return Array.from({ length: input.u32() }, () => {
+    input.byte();
+    const parameters = input.u32();
+    input.take(parameters);
+    input.take(input.u32());
+    return parameters;
+  });
 }
 
 /** Names of functions by index, from the custom section `name`. */
@@ -115,7 +164,7 @@ function readNames(section) {
 /**
  * Reads a module. `functions` has, for each function, its name (where the module has a name section), type, pieces and
  * callees. `write(order)` gives the module without custom sections, with the functions in `order` (a permutation of
- * their indices).
+ * their indices), each with its locals numbered by the key that `keys` has for it.
  *
  * @param {Uint8Array} bytes
  */
@@ -124,6 +173,7 @@ export function readModule(bytes) {
   const sections = [];
   let names = [];
   let types = [];
+  let parameterCounts = [];
   let bodies = [];
   let exports = [];
   while (input.at < bytes.length) {
@@ -136,7 +186,8 @@ export function readModule(bytes) {
       continue;
     }
     sections.push({ id, content });
-    if (id === FUNCTION) types = Array.from({ length: section.u32() }, () => section.u32());
+    if (id === TYPE) parameterCounts = readParameterCounts(content);
+    else if (id === FUNCTION) types = Array.from({ length: section.u32() }, () => section.u32());
     else if (id === CODE) bodies = Array.from({ length: section.u32() }, () => section.take(section.u32()));
     else if (id === EXPORT) {
       exports = Array.from({ length: section.u32() }, () => {
@@ -146,14 +197,25 @@ export function readModule(bytes) {
       });
     } else if (!PLAIN.includes(id)) throw new Error(`a module with a section ${id} cannot be put in another order`);
   }
-  const functions = bodies.map((body, index) => ({ name: names[index], type: types[index], ...splitAtCalls(body) }));
+  const functions = bodies.map((body, index) => ({
+    name: names[index],
+    type: types[index],
+    parameters: parameterCounts[types[index]],
+    ...readBody(body),
+  }));
 
-  /** @param {readonly number[]} order */
-  function write(order) {
+  /**
+   * @param {readonly number[]} order
+   * @param {readonly number[]} [keys] by index of the function
+   */
+  function write(order, keys = []) {
     const placed = new Map(order.map((index, place) => [index, leb(place)]));
     const content = {
       [FUNCTION]: () => [leb(order.length), ...order.map((index) => leb(functions[index].type))],
-      [CODE]: () => [leb(order.length), ...order.flatMap((index) => bodyOf(functions[index], placed))],
+      [CODE]: () => [
+        leb(order.length),
+        ...order.flatMap((index) => bodyOf(functions[index], keys[index] ?? 0, placed)),
+      ],
       [EXPORT]: () => [
         leb(exports.length),
         ...exports.flatMap(({ name, kind, index }) => [
@@ -175,7 +237,10 @@ export function readModule(bytes) {
 }
 
 /** A body with the new indices of what it calls, after its length. */
-function bodyOf({ pieces, callees }, placed) {
-  const parts = pieces.flatMap((piece, i) => (i < callees.length ? [piece, placed.get(callees[i])] : [piece]));
+function bodyOf(definition, key, placed) {
+  const { callees } = definition;
+  const parts = renumber(definition, key).flatMap((piece, i) =>
+    i < callees.length ? [piece, placed.get(callees[i])] : [piece],
+  );
   return [leb(parts.reduce((sum, part) => sum + part.length, 0)), ...parts];
 }

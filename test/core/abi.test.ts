@@ -8,7 +8,7 @@ const MOST_GZIPPED = 20 * 1024;
 /** The exports, by what they are for; core-wasm/ABI.md documents each. */
 const EXPORTS = [
   ...["memory", "abi_version", "alloc", "free", "memory_used"],
-  ...["table_new", "table_free", "table_generation"],
+  ...["table_new", "table_free"],
   ...["context_new", "context_free", "context_trace"],
   ...["shard_validate", "shard_load", "shard_remove"],
   ...["peers_load", "peers_remove", "peers_find"],
@@ -17,7 +17,7 @@ const EXPORTS = [
   ...["ring_crc32", "peer_set_compile", "peer_set_validate", "peer_set_lookup", "peer_set_lookup_key"],
   ...["peer_set_lookup_many", "peer_set_position", "peer_set_owner", "peer_set_walk"],
   ...["health_new", "health_set", "health_state", "health_report"],
-  ...["regex_compile", "regex_test", "regex_captures", "regex_run", "regex_validate", "regex_scratch_size"],
+  ...["regex_compile", "regex_match", "regex_run", "regex_validate", "regex_scratch_size"],
 ];
 
 const IMPORT_SECTION = 2;

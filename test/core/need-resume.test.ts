@@ -284,7 +284,6 @@ describe("a wrong call is answered with a status", () => {
     const raw = rawTable([hostRules([route(prefix("/"), answer("ok"))])]);
     const { exports, context, table } = raw;
     const calls = (pointer: number) => [
-      exports.table_generation(pointer),
       exports.shard_load(pointer, 0, 0),
       exports.shard_remove(pointer, 0, 0, 0),
       exports.peers_load(pointer, 0, 0),

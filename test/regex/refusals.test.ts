@@ -139,7 +139,7 @@ test("pointers that leave the memory are refused", () => {
   const limit = core.memory.buffer.byteLength;
   expect(core.regex_compile(limit - 4, 8, 0, 0)).toBe(-10);
   expect(core.regex_compile(0, 8, 0, limit - 4)).toBe(-10);
-  expect(core.regex_test(-8, 64, 0, 0, 0)).toBe(-10);
+  expect(core.regex_match(-8, 64, 0, 0, 0, 0)).toBe(-10);
   expect(core.regex_run(limit - 8, 64, 0, 0, 0, 1)).toBe(-10);
   expect(core.regex_scratch_size(limit - 8, 64)).toBe(-10);
   expect(core.regex_validate(limit - 8, 64)).toBe(0);

@@ -51,17 +51,11 @@ function isImage(image: usize, length: u32): bool {
   return length >= <u32>HEADER_BYTES && inMemory(image, length) && load<u32>(image, IMAGE_SIZE) === length;
 }
 
-function canRun(image: usize, imageLength: u32, subject: usize, length: u32, scratch: usize): bool {
-  return isImage(image, imageLength) && inMemory(subject, length) && inMemory(scratch, regexScratchSize(image));
-}
-
-/** 1 if the text holds a match, 0 if not, E_POINTER. `scratch` needs `regex_scratch_size` bytes. */
-export function regex_test(image: usize, imageLength: u32, subject: usize, length: u32, scratch: usize): i32 {
-  return canRun(image, imageLength, subject, length, scratch) ? regexTest(image, subject, length, scratch) : E_POINTER;
-}
-
-/** As `regex_test`; on a match 20 u32 at `slots` say where groups 0 to 9 lie. */
-export function regex_captures(
+/**
+ * 1 if the text holds a match, 0 if not, E_POINTER. `scratch` needs `regex_scratch_size` bytes. Unless `slots` is 0, on a
+ * match the 20 u32 there say where groups 0 to 9 lie.
+ */
+export function regex_match(
   image: usize,
   imageLength: u32,
   subject: usize,
@@ -69,8 +63,11 @@ export function regex_captures(
   scratch: usize,
   slots: usize,
 ): i32 {
-  if (!canRun(image, imageLength, subject, length, scratch) || !inMemory(slots, 4 * MAX_SLOTS)) return E_POINTER;
-  return regexCaptures(image, subject, length, scratch, slots);
+  if (!isImage(image, imageLength) || !inMemory(subject, length) || !inMemory(scratch, regexScratchSize(image))) {
+    return E_POINTER;
+  }
+  if (!slots) return regexTest(image, subject, length, scratch);
+  return inMemory(slots, 4 * MAX_SLOTS) ? regexCaptures(image, subject, length, scratch, slots) : E_POINTER;
 }
 
 /**
@@ -89,7 +86,7 @@ export function regex_validate(image: usize, length: u32): i32 {
   return inMemory(image, length) && regexValidate(image, length) ? 1 : 0;
 }
 
-/** Bytes of scratch for `regex_test` and `regex_captures` on an image, or E_POINTER. */
+/** Bytes of scratch for `regex_match` on an image, or E_POINTER. */
 export function regex_scratch_size(image: usize, length: u32): i32 {
   return isImage(image, length) ? regexScratchSize(image) : E_POINTER;
 }

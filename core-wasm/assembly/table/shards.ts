@@ -32,17 +32,7 @@ import { hashBytes } from "../memory/bytes";
 import { alloc, free, inMemory } from "../memory/heap";
 import { E_MEMORY, E_POINTER, E_SOURCE, OK } from "../status";
 import { ENTRY_LENGTH, findSlot, putEntry, roomForOne } from "./slot-array";
-import {
-  growAllScratch,
-  isPinned,
-  isTable,
-  T_ANY,
-  T_DEFAULT,
-  T_GENERATION,
-  T_RETIRED,
-  T_SHARDS,
-  T_WILDCARDS,
-} from "./table";
+import { growAllScratch, isPinned, isTable, T_ANY, T_DEFAULT, T_RETIRED, T_SHARDS, T_WILDCARDS } from "./table";
 import { releaseUpstream, upstreamFor } from "./upstreams";
 
 export const H_HOST_LENGTH: usize = ENTRY_LENGTH;
@@ -85,13 +75,12 @@ export function freeHandle(table: usize, handle: usize): void {
   free(load<u32>(handle, H_ALLOCATION));
 }
 
-/** Counts a change, takes `handle` (0: none) out of use, and frees what is out of use and read by nobody any more. */
+/** Takes `handle` (0: none) out of use, and frees what is out of use and read by nobody any more. */
 export function retire(table: usize, handle: usize): void {
   if (handle) {
     store<u32>(handle, load<u32>(table, T_RETIRED), H_NEXT);
     store<u32>(table, <u32>handle, T_RETIRED);
   }
-  store<u32>(table, load<u32>(table, T_GENERATION) + 1, T_GENERATION);
   let link = table + T_RETIRED;
   while (true) {
     let retired: usize = load<u32>(link);

@@ -4,7 +4,7 @@
  *
  * Table, 96 bytes: 0 magic "NJTB" | 4 slot array of shards (table/slot-array.ts) | 16 shard of rules without host
  * | 20 default shard | 24 first context | 28 retired handles | 32 slot array of upstreams | 44 wildcard shards
- * | 48 generation | 52 largest regex scratch | 56 peer slots (table/peer-slots.ts) | 60 room for them | 64 given out so far
+ * | 48 zero | 52 largest regex scratch | 56 peer slots (table/peer-slots.ts) | 60 room for them | 64 given out so far
  * | 68 first free one + 1 | 72 number of free ones | 80 a free slot: the arrays before they have entries
  */
 import { alloc, free, isAllocated } from "../memory/heap";
@@ -31,7 +31,6 @@ export const T_CONTEXTS: usize = 24;
 export const T_RETIRED: usize = 28;
 export const T_UPSTREAMS: usize = 32;
 export const T_WILDCARDS: usize = 44;
-export const T_GENERATION: usize = 48;
 export const T_SCRATCH: usize = 52;
 export const T_PEERS: usize = 56;
 export const T_PEER_COUNT: usize = 64;
