@@ -5,6 +5,7 @@ import { createHash } from "node:crypto";
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
+import { linkCore } from "./core-wasm/link/link.mjs";
 
 const root = dirname(fileURLToPath(import.meta.url));
 const quiet = process.argv.includes("--quiet");
@@ -39,7 +40,7 @@ function hash(...contents) {
 
 function sourceFiles(folder) {
   return readdirSync(join(root, folder), { recursive: true, withFileTypes: true })
-    .filter((entry) => entry.isFile() && entry.name.endsWith(".ts"))
+    .filter((entry) => entry.isFile() && /\.(ts|mjs|txt)$/.test(entry.name))
     .map((entry) => join(entry.parentPath ?? entry.path, entry.name))
     .sort();
 }
@@ -67,6 +68,7 @@ function build() {
   mkdirSync(join(root, "dist"));
   say("compiling the core");
   run(process.execPath, [join("node_modules", "assemblyscript", "bin", "asc.js"), "--target", "release"]);
+  linkCore();
   say("compiling TypeScript");
   run(process.execPath, [join("node_modules", "typescript", "bin", "tsc"), "-p", "tsconfig.json"]);
   writeFileSync(stamp, wanted);

@@ -1,6 +1,7 @@
 /** `npm run bench -- <table>... [--json FILE]`: measures tables and prints them. */
 import { parseArgs } from "node:util";
 import { healthTable } from "./health/table.js";
+import { proxyTable } from "./proxy/table.js";
 import { regexTable } from "./regex/table.js";
 import { type Row, renderTable, writeJson } from "./report.js";
 import { ringTable } from "./ring/table.js";
@@ -11,6 +12,7 @@ const TABLES: Record<string, { title: string; run: () => Row[] | Promise<Row[]> 
   regex: { title: "regex: the core's engine against RegExp (ratio: times RegExp's time)", run: regexTable },
   health: { title: "health: results of checks, and probing (ratio: times the core's time)", run: healthTable },
   ring: { title: "ring: consistent hashing with 1,000 peers (ratio: times the core's time)", run: ringTable },
+  proxy: { title: "proxy: processor time of the embedded proxy per request, one process", run: proxyTable },
 };
 
 async function main(): Promise<void> {

@@ -1,10 +1,13 @@
 import type { PatternChecker } from "../core-wasm/binding/api.js";
 import type { FileProblem } from "./files/file-problem.js";
 import { FolderSource } from "./files/folder-source.js";
+import type { SourceKind } from "./model/classes.js";
 import { type ObjectChange, RoutingModel } from "./model/routing-model.js";
 import type { Upstream } from "./model/types.js";
+import type { ControllerMetrics } from "./observability/controller-metrics.js";
 import type { Logger } from "./observability/logger.js";
 import type { Proxy as DrivenProxy } from "./proxies/proxy.js";
+import type { Plan } from "./reconcile/plan.js";
 import { Planner } from "./reconcile/plan-changes.js";
 
 /** Active health checks, as a controller feeds them. */
@@ -21,20 +24,29 @@ export interface ControllerParts {
   checker: PatternChecker;
   proxy: DrivenProxy;
   logger: Logger;
+  /** Counts what is done; nothing is counted without. */
+  metrics?: ControllerMetrics;
   ingressClass?: string;
+  controllerClass?: string;
+  /** Where the objects come from; a folder by default. */
+  source?: SourceKind;
+  /** Told, once a change is in force, of the objects (`Kind/namespace/name`) whose state may be another one now. */
+  onApplied?: (objects: ReadonlySet<string>) => void;
   /** Undefined: no peer is checked. */
   health?: HealthChecks;
 }
 
 /**
- * Keeps a proxy in step with the objects of a folder: changes go through the model into plans, and plans into the proxy,
- * one after another. Whatever is wrong with an object, a file or a step is logged, and everything else goes on.
+ * Keeps a proxy in step with the objects of a folder or a cluster: changes go through the model into plans, and plans into
+ * the proxy, one after another. Whatever is wrong with an object, a file or a step is logged, and everything else goes on.
  */
 export class Controller {
   readonly model: RoutingModel;
   readonly #planner = new Planner();
   readonly #proxy: DrivenProxy;
   readonly #logger: Logger;
+  readonly #onApplied: (objects: ReadonlySet<string>) => void;
+  readonly #metrics: ControllerMetrics | undefined;
   readonly #health: HealthChecks | undefined;
   #source: FolderSource | undefined;
   #applying: Promise<void> = Promise.resolve();
@@ -44,11 +56,14 @@ export class Controller {
   constructor(parts: ControllerParts) {
     this.#proxy = parts.proxy;
     this.#logger = parts.logger;
+    this.#onApplied = parts.onApplied ?? (() => {});
+    this.#metrics = parts.metrics;
     this.#health = parts.health;
     this.model = new RoutingModel({
       checker: parts.checker,
-      source: "folder",
+      source: parts.source ?? "folder",
       ...(parts.ingressClass === undefined ? {} : { ingressClass: parts.ingressClass }),
+      ...(parts.controllerClass === undefined ? {} : { controllerClass: parts.controllerClass }),
     });
   }
 
@@ -57,19 +72,24 @@ export class Controller {
     const update = this.model.update(changes);
     const plan = this.#planner.planChanges(update);
     this.#report(update.objects);
-    if (plan.steps.length === 0) return this.#applying;
     this.#applying = this.#applying.then(async () => {
+      if (plan.steps.length === 0) return;
       const begun = performance.now();
       try {
         const { generation, failures } = await this.#proxy.apply(plan);
-        const duration = Math.round((performance.now() - begun) * 10) / 10;
+        const taken = performance.now() - begun;
+        this.#metrics?.applied(plan, taken / 1000, failures.length);
+        this.#countCertificates(plan, new Set(failures.map(({ piece }) => piece)));
+        const duration = Math.round(taken * 10) / 10;
         this.#logger.info("applied", { generation, steps: plan.steps.length, failures: failures.length, ms: duration });
       } catch (error) {
+        this.#metrics?.applyFailed();
         this.#logger.error("apply failed; the last good state stays in force", { generation: plan.generation, error });
       }
       // After the proxy has them: a new peer is probed when it can be used.
       this.#health?.update(update.upstreams);
     });
+    this.#applying = this.#applying.then(() => this.#onApplied(update.objects));
     return this.#applying;
   }
 
@@ -91,6 +111,11 @@ export class Controller {
     this.#source = source;
     await source.start();
     await this.#applying;
+    this.started();
+  }
+
+  /** Everything that is there at the start is in force; `watch` says so itself. */
+  started(): void {
     this.#health?.ready();
   }
 
@@ -101,6 +126,15 @@ export class Controller {
     await this.#health?.close();
   }
 
+  #countCertificates(plan: Plan, refused: ReadonlySet<string>): void {
+    for (const step of plan.steps) {
+      if (step.step === "remove-certificate") this.#metrics?.certificate(step.host, undefined);
+      // Where one was refused, the last good one is in use.
+      if (step.step !== "set-certificate" || refused.has(step.certificate.host)) continue;
+      this.#metrics?.certificate(step.certificate.host, step.certificate);
+    }
+  }
+
   #report(objects: ReadonlySet<string>): void {
     for (const key of objects) {
       const [kind, namespace, name] = key.split("/") as [
@@ -109,6 +143,7 @@ export class Controller {
         string,
       ];
       const state = this.model.problems({ kind, namespace, name });
+      this.#metrics?.object(key, state && { kind, state: state.state });
       const problems = state?.problems.map(({ path, code, message }) => ({ path, code, message })) ?? [];
       const text = state === undefined || problems.length === 0 ? "" : JSON.stringify([state.state, problems]);
       if (text === (this.#said.get(key) ?? "")) continue;

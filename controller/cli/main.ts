@@ -1,19 +1,30 @@
 #!/usr/bin/env node
-import { readFileSync } from "node:fs";
 import { isIP } from "node:net";
 import { Command, InvalidArgumentError, Option } from "commander";
 import { loadCore } from "../core-file.js";
+import { SERVICE_ACCOUNT_FOLDER } from "../kubernetes/credentials.js";
+import { CONTROLLER_NAME } from "../model/classes.js";
 import { TrustedNetworks } from "../proxies/embedded/client-address.js";
 import { runLint } from "./lint.js";
 import { type MatchOptions, runMatch, runMatchFile } from "./match.js";
-import { type RunOptions, runController } from "./run.js";
+import { type RunOptions, runFolder } from "./run.js";
+import { type ClusterRunOptions, runCluster } from "./run-cluster.js";
 import { runSample } from "./start.js";
-
-const version: string = JSON.parse(readFileSync(new URL("../../../package.json", import.meta.url), "utf8")).version;
+import { PACKAGE_VERSION } from "./version.js";
 
 function port(text: string): number {
   const value = Number(text);
   if (!Number.isInteger(value) || value < 0 || value > 65535) throw new InvalidArgumentError("a port is 0 to 65535");
+  return value;
+}
+
+function metricsPort(text: string): number | "off" {
+  return text === "off" ? text : port(text);
+}
+
+function series(text: string): number {
+  const value = Number(text);
+  if (!Number.isInteger(value) || value < 1) throw new InvalidArgumentError("a number of series, 1 or more");
   return value;
 }
 
@@ -48,6 +59,15 @@ function networks(text: string): string[] {
   return list;
 }
 
+function words(text: string): string[] {
+  return text.split(",").filter((part) => part !== "");
+}
+
+function serviceName(text: string): string {
+  if (!/^[^/]+\/[^/]+$/.test(text)) throw new InvalidArgumentError("a Service is namespace/name");
+  return text;
+}
+
 const classOption = () => new Option("--ingress-class <name>", "class of the objects to serve").default("njet");
 
 function withServing(command: Command): Command {
@@ -63,6 +83,18 @@ function withServing(command: Command): Command {
     )
     .option("--drain-seconds <n>", "time for requests under way after SIGTERM", seconds, 30)
     .option("--no-access-log", "write no access log")
+    .option("--metrics-address <ip>", "address to bind the port for metrics to", address, "127.0.0.1")
+    .addOption(
+      new Option("--metrics-port <n>", "port for metrics, /healthz and /readyz; off for none")
+        .argParser(metricsPort)
+        .default(undefined, "12001"),
+    )
+    .addOption(
+      new Option("--metrics-prefix <name>", "metrics of traffic are called <name>_vts_*")
+        .choices(["njet", "nginx"])
+        .default("njet"),
+    )
+    .option("--metrics-series <n>", "series that the metrics page holds at most", series, 100_000)
     .option("--run-dir <dir>", "folder that stays over a restart: health checks go on while the controller is away")
     .addOption(classOption());
 }
@@ -84,14 +116,35 @@ Examples:
 
 const program = new Command("njet-kic")
   .description("Ingress controller for OpenNJet and NGINX whose decisions are made by one WebAssembly core")
-  .version(version)
+  .version(PACKAGE_VERSION)
   .showHelpAfterError("(--help lists the options)");
 
 withServing(program.command("run"))
-  .description("serve the objects of a folder; changes act without a restart")
-  .requiredOption("--config-dir <dir>", "folder of YAML and JSON files")
+  .description("serve the objects of a cluster or, with --config-dir, of a folder; changes act without a restart")
+  .option("--config-dir <dir>", "folder of YAML and JSON files, instead of a cluster")
   .addOption(new Option("--proxy <name>", "proxy to drive").choices(["embedded"]).default("embedded"))
-  .action(async (options: RunOptions) => finish(runController(await loadCore(), options)));
+  .option("--kubeconfig <file>", "kubeconfig of the cluster; without it the service account of the pod counts")
+  .option("--service-account-dir <dir>", "folder with token, ca.crt and namespace", SERVICE_ACCOUNT_FOLDER)
+  .option("--controller-class <name>", "spec.controller of the IngressClasses to serve", CONTROLLER_NAME)
+  .addOption(
+    new Option("--watch-namespace <names>", "namespaces to watch, comma-separated; may be repeated")
+      .argParser((text: string, before: string[]) => [...before, ...words(text)])
+      .default([], "all"),
+  )
+  .option("--watch-namespace-selector <labels>", "labels of further namespaces to watch, such as edge=public")
+  .option("--publish-service <namespace/name>", "Service whose addresses go into status", serviceName)
+  .addOption(
+    new Option("--publish-status-address <addresses>", "addresses that go into status, comma-separated")
+      .argParser((text: string, before: string[]) => [...before, ...words(text)])
+      .default([], "none"),
+  )
+  .option("--leader-election-lease <name>", "Lease of the replicas that serve the same objects (njet-kic-CLASS)")
+  .option("--leader-election-namespace <name>", "namespace of that Lease; our own if absent")
+  .action(async (options: ClusterRunOptions) => {
+    const core = await loadCore();
+    const { configDir } = options;
+    await finish(configDir === undefined ? runCluster(core, options) : runFolder(core, { ...options, configDir }));
+  });
 
 withServing(program.command("start"))
   .description("as run; without --config-dir, serve the sample in examples/cafe with upstreams of its own")
@@ -99,7 +152,7 @@ withServing(program.command("start"))
   .action(async (options: Omit<RunOptions, "configDir"> & { configDir?: string }) => {
     const core = await loadCore();
     const { configDir } = options;
-    await finish(configDir === undefined ? runSample(core, options) : runController(core, { ...options, configDir }));
+    await finish(configDir === undefined ? runSample(core, options) : runFolder(core, { ...options, configDir }));
   });
 
 program
@@ -163,7 +216,7 @@ process.stdout.on("error", (error: NodeJS.ErrnoException) => {
 program.parseAsync().catch((error: NodeJS.ErrnoException) => {
   const hint =
     error.code === "EADDRINUSE" && error.syscall === "listen"
-      ? " (another program has the port; --http-port and --https-port choose others)"
+      ? " (another program has the port; --http-port, --https-port and --metrics-port choose others)"
       : "";
   process.stderr.write(`njet-kic: ${error.message}${hint}\n`);
   process.exit(1);

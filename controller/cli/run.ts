@@ -4,16 +4,20 @@ import { join } from "node:path";
 import { createSecureContext } from "node:tls";
 import type { Core } from "../../core-wasm/binding/core.js";
 import { RouteTable } from "../../core-wasm/binding/route-table.js";
-import { Controller } from "../controller.js";
+import { Controller, type ControllerParts } from "../controller.js";
 import { HealthClient } from "../health/health-client.js";
+import { ControllerMetrics } from "../observability/controller-metrics.js";
 import { RecentEvents } from "../observability/events.js";
 import { descriptorSink } from "../observability/line-sink.js";
 import { createLogger, type Logger } from "../observability/logger.js";
 import { EmbeddedProxy } from "../proxies/embedded/embedded-proxy.js";
+import { type MetricsOptions, openMetrics } from "./metrics-endpoint.js";
+import { PACKAGE_VERSION } from "./version.js";
 
 /** Options of `run` and `start`. */
-export interface RunOptions {
-  configDir: string;
+export interface RunOptions extends MetricsOptions {
+  /** Folder with the objects; without one they come from a cluster. */
+  configDir?: string;
   httpPort: number;
   httpsPort: number;
   /** Address that both ports are bound to. */
@@ -33,13 +37,23 @@ export interface RunOptions {
 export interface Running {
   controller: Controller;
   logger: Logger;
-  ports: { http: number; https: number };
+  /** `metrics` is undefined where that port is not open. */
+  ports: { http: number; https: number; metrics: number | undefined };
+  metrics: ControllerMetrics;
+  /** What `/readyz` says; false at the beginning. */
+  setReady(ready: boolean): void;
+  /** Reads the folder and follows it; what it holds is in force, and the controller ready, when this resolves. */
+  watch(folder: string): Promise<void>;
   /** Stops taking requests, lets those under way end, and gives everything back. */
   stop(): Promise<void>;
 }
 
-/** Starts a controller with the embedded proxy; its ports are open, its folder is not yet read. */
-export async function launch(core: Core, options: RunOptions): Promise<Running> {
+/** Starts a controller with the embedded proxy; its ports are open, no object is read yet. */
+export async function launch(
+  core: Core,
+  options: RunOptions,
+  parts: Pick<ControllerParts, "source" | "controllerClass" | "onApplied"> = {},
+): Promise<Running> {
   const log = descriptorSink(2);
   const access = descriptorSink(1);
   const logger = createLogger({ sink: log, now: Date.now });
@@ -49,15 +63,31 @@ export async function launch(core: Core, options: RunOptions): Promise<Running> 
     http: { address: options.address, port: options.httpPort },
     https: { address: options.address, port: options.httpsPort },
     trustedProxies: options.trustedProxies,
+    metrics: options.metricsPort !== "off",
     ...(options.accessLog ? { accessLog: access } : {}),
     ...(options.defaultCertificate === undefined ? {} : { defaultCertificate: readPair(options.defaultCertificate) }),
   });
-  const health = makeHealth(options, logger, proxy);
-  await proxy.listen();
+  const metrics = new ControllerMetrics();
+  const health = makeHealth(options, logger, proxy, metrics);
+  let ready = false;
+  const endpoint = await openMetrics(
+    options,
+    [...proxy.metrics(options.metricsPrefix, PACKAGE_VERSION), metrics],
+    () => ready && proxy.state().serving,
+    logger,
+  );
+  try {
+    await proxy.listen();
+  } catch (error) {
+    await endpoint?.close();
+    throw error;
+  }
   const controller = new Controller({
+    ...parts,
     checker: core,
     proxy,
     logger,
+    metrics,
     health,
     ...(options.ingressClass === undefined ? {} : { ingressClass: options.ingressClass }),
   });
@@ -65,21 +95,37 @@ export async function launch(core: Core, options: RunOptions): Promise<Running> 
   return {
     controller,
     logger,
-    ports: { http: http?.port ?? 0, https: https?.port ?? 0 },
+    ports: { http: http?.port ?? 0, https: https?.port ?? 0, metrics: endpoint?.port },
+    metrics,
+    setReady(value) {
+      ready = value;
+    },
+    async watch(folder) {
+      await controller.watch(folder);
+      ready = true;
+    },
     async stop() {
       await controller.close();
+      // Last of all: while the proxy drains, it is to be seen as not ready.
       await proxy.close(options.drainSeconds * 1000);
+      await endpoint?.close();
       await Promise.all([access.close(), log.close()]);
     },
   };
 }
 
 /** Active health checks for a proxy. Throws an Error that names the option. */
-function makeHealth(options: RunOptions, logger: Logger, proxy: EmbeddedProxy): HealthClient {
+function makeHealth(
+  options: RunOptions,
+  logger: Logger,
+  proxy: EmbeddedProxy,
+  metrics: ControllerMetrics,
+): HealthClient {
   try {
     return new HealthClient({
       logger,
       events: new RecentEvents(),
+      metrics: metrics.health,
       setPeerStates: (states) => proxy.setPeerStates(states),
       ...(options.runDir === undefined ? {} : { runDir: options.runDir }),
     });
@@ -129,12 +175,12 @@ export function stopSignal(): Promise<NodeJS.Signals> {
   });
 }
 
-/** `run`: serves a folder until it is told to stop. Resolves with the exit status. */
-export async function runController(core: Core, options: RunOptions): Promise<number> {
+/** `run --config-dir`: serves a folder until it is told to stop. Resolves with the exit status. */
+export async function runFolder(core: Core, options: RunOptions & { configDir: string }): Promise<number> {
   await checkFolder(options.configDir);
   const running = await launch(core, options);
   const stopped = stopSignal();
-  await running.controller.watch(options.configDir);
+  await running.watch(options.configDir);
   running.logger.info("serving", { configDir: options.configDir, ...running.ports });
   const signal = await stopped;
   running.logger.info("draining", { signal });

@@ -2,7 +2,7 @@ import { fileURLToPath } from "node:url";
 import type { Core } from "../../core-wasm/binding/core.js";
 import { loadPaths } from "../files/load-paths.js";
 import { selfSigned } from "../proxies/embedded/self-signed.js";
-import { launch, type RunOptions, stopSignal } from "./run.js";
+import { launch, type Running, type RunOptions, stopSignal } from "./run.js";
 import { sampleAddresses, startSampleUpstreams } from "./sample-upstreams.js";
 
 /** From the compiled controller, and from the sources. */
@@ -18,7 +18,7 @@ export async function runSample(core: Core, options: Omit<RunOptions, "configDir
   const running = await launch(core, { ...options, configDir: SAMPLE });
   const stopped = stopSignal();
   await running.controller.change([sampleSecret()]);
-  await running.controller.watch(SAMPLE);
+  await running.watch(SAMPLE);
   process.stdout.write(introduction(running.ports));
   await stopped;
   await running.stop();
@@ -46,13 +46,14 @@ function sampleSecret() {
   return { kind: "Secret" as const, namespace: "default", name: "cafe-tls", object };
 }
 
-function introduction({ http, https }: { http: number; https: number }): string {
+function introduction({ http, https, metrics }: Running["ports"]): string {
   const base = `http://127.0.0.1:${http}`;
   const cafe = `-H 'Host: ${SAMPLE_HOST}' ${base}`;
+  const watched = metrics === undefined ? "" : `\n  metrics: http://127.0.0.1:${metrics}/stats`;
   const menu = "-H 'Host: menu.example.com'";
   return `
 njet-kic serves the objects of ${SAMPLE}
-  ${base}    https://127.0.0.1:${https}    (hosts ${SAMPLE_HOST} and menu.example.com)
+  ${base}    https://127.0.0.1:${https}    (hosts ${SAMPLE_HOST} and menu.example.com)${watched}
 
 Worth trying:
   curl ${cafe}/

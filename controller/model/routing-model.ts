@@ -6,7 +6,7 @@ import { type ParsedObject, parseObject } from "../resources/parse-object.js";
 import { type Problem, quote } from "../resources/problem.js";
 import { compareText } from "./age.js";
 import { CertificateIndex } from "./certificate-index.js";
-import { ClassRules, CONTROLLER_NAME, type SourceKind } from "./classes.js";
+import { ClassRules, type SourceKind } from "./classes.js";
 import { claimedHosts, HostIndex } from "./host-index.js";
 import { Links } from "./links.js";
 import { type ObjectState, stateOf } from "./object-state.js";
@@ -28,6 +28,8 @@ export interface ModelOptions {
   source: SourceKind;
   /** Value of --ingress-class; `njet` if absent. */
   ingressClass?: string;
+  /** Value of --controller-class; `njet.org/ingress-controller` if absent. */
+  controllerClass?: string;
   /** Whether upstreams of VirtualServers may name services of other namespaces. */
   crossNamespaceServices?: boolean;
 }
@@ -55,7 +57,7 @@ export class RoutingModel {
 
   constructor(options: ModelOptions) {
     this.#context = { checker: options.checker, crossNamespaceServices: options.crossNamespaceServices ?? false };
-    this.#classes = new ClassRules(options.ingressClass ?? "njet", options.source);
+    this.#classes = new ClassRules(options.ingressClass ?? "njet", options.source, options.controllerClass);
     this.#hosts = new HostIndex((name) => this.#findRoute(name));
     this.#certificates = new CertificateIndex((host) => this.#hosts.exclusiveOwner(host));
   }
@@ -99,6 +101,15 @@ export class RoutingModel {
   problems(ref: ObjectRef): ObjectState | undefined {
     const entry = this.#objects.get(refText(ref));
     return entry && this.#stateOf(entry);
+  }
+
+  /** The served VirtualServer (`namespace/name`) that a VirtualServerRoute gets its requests from, if there is one. */
+  referencedBy(ref: ObjectRef): string | undefined {
+    for (const host of this.#delegations.of(`${ref.namespace}/${ref.name}`)) {
+      const owner = this.#hosts.exclusiveOwner(host);
+      if (owner?.startsWith("VirtualServer/")) return owner.slice("VirtualServer/".length);
+    }
+    return undefined;
   }
 
   /** States of all objects, by kind, namespace and name. */
@@ -189,7 +200,7 @@ export class RoutingModel {
     if (entry.kind === "unserved") return stateOf(entry.ref, entry.problems, "Ignored");
     if (entry.kind === "secret" && !entry.isTls) return stateOf(entry.ref, entry.problems, "Ignored");
     if (entry.kind === "class") {
-      const own = entry.fragment?.controller === CONTROLLER_NAME;
+      const own = this.#classes.owns(entry.fragment);
       return stateOf(entry.ref, entry.problems, own ? undefined : "Ignored");
     }
     if (entry.kind !== "routing") return stateOf(entry.ref, entry.problems);

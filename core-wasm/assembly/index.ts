@@ -5,26 +5,27 @@
 
 import { pad4, S_COOKIE, SETTING_HEADER } from "./image/layout";
 import { validateShard } from "./image/validate";
-import { decide, goOn } from "./match/evaluate";
 import { alloc as allocate, inMemory, free as release, usedBytes } from "./memory/heap";
 import { MODE_HEADER, overflowed, render } from "./request/render";
 import { E_LIMIT, E_MEMORY, E_POINTER, E_STATE, OK } from "./status";
 import {
+  COUNTS_SIZE,
   D_RENDERED,
   D_SETTINGS,
   D_SETTINGS_LENGTH,
   D_SHARD,
   freeContext,
-  growCounts,
-  growCursors,
-  growScratch,
+  growArray,
   isContext,
   keepTrace,
   looksLikeContext,
+  X_COUNTS,
+  X_SCRATCH,
   X_TABLE,
   X_WRITE,
 } from "./table/context";
-import { clearShards, loadShard, unloadShard } from "./table/shards";
+import { clearTable, loadPeers, unloadPeers } from "./table/peer-sets";
+import { loadShard, unloadShard } from "./table/shards";
 import {
   addContext,
   dropContext,
@@ -32,17 +33,18 @@ import {
   isTable,
   newTable,
   releaseDecision,
-  scratchSize,
   T_CONTEXTS,
-  T_CURSORS,
   T_GENERATION,
   T_PEER_COUNT,
+  T_SCRATCH,
 } from "./table/table";
 import { U_PEERS } from "./table/upstream-record";
-import { clearUpstreams, findUpstream, loadPeers, unloadPeers } from "./table/upstreams";
+import { findUpstream } from "./table/upstreams";
 
 export * from "./balance/exports";
 export * from "./health/exports";
+/** Deciding a request, and going on after NEED. See ABI.md, "Deciding a request". */
+export { decide as route, goOn as resume } from "./match/evaluate";
 export * from "./match/peer-exports";
 export * from "./regex/exports";
 
@@ -77,11 +79,9 @@ export function table_free(table: usize): i32 {
   while (true) {
     let ctx: usize = load<u32>(table, T_CONTEXTS);
     if (!ctx) break;
-    dropContext(table, ctx);
-    freeContext(ctx);
+    context_free(ctx);
   }
-  clearShards(table);
-  clearUpstreams(table);
+  clearTable(table);
   freeTable(table);
   return OK;
 }
@@ -96,9 +96,8 @@ export function context_new(table: usize, input: u32, output: u32): usize {
   let ctx = addContext(table, input, output);
   if (!ctx) return 0;
   if (
-    growCursors(ctx, load<u32>(table, T_CURSORS)) &&
-    growCounts(ctx, load<u32>(table, T_PEER_COUNT)) &&
-    growScratch(ctx, scratchSize(table))
+    growArray(ctx + X_COUNTS, load<u32>(table, T_PEER_COUNT), COUNTS_SIZE) &&
+    growArray(ctx + X_SCRATCH, load<u32>(table, T_SCRATCH), 1)
   ) {
     return ctx;
   }
@@ -150,16 +149,6 @@ export function peers_find(table: usize, key: usize, length: u32): usize {
   if (!isTable(table) || !inMemory(key, length)) return 0;
   let record = findUpstream(table, key, length);
   return record ? <usize>load<u32>(record, U_PEERS) : 0;
-}
-
-/** Decides a request: 0 decided, 1 NEED, or a status below zero. See ABI.md, "Deciding a request". */
-export function route(ctx: usize, hostLength: u32, targetLength: u32, flags: u32, random: u32): i32 {
-  return decide(ctx, hostLength, targetLength, flags, random);
-}
-
-/** Goes on after NEED. */
-export function resume(ctx: usize): i32 {
-  return goOn(ctx);
 }
 
 /** Lets go of what the last decision refers to, so that replaced shards can be freed before the next request. */

@@ -40,6 +40,9 @@ export const INPUT_SIZE = 1 << 16;
 /** Room for a target that grows threefold by escaping, and for bodies. */
 const OUTPUT_SIZE = 1 << 18;
 const FIRST_VALUES = 1 << 14;
+/** From this length on a call of TextEncoder is faster than a loop over the characters. */
+const LONG_TEXT = 96;
+const UTF8 = new TextEncoder();
 
 /** Where the decisions of one thread are made: a context of the core with its buffers, and how requests get into it. */
 export class Context {
@@ -117,6 +120,7 @@ export class Context {
   #copy(text: string, at: number): void {
     const { words, bytes } = this;
     const { length } = text;
+    if (length >= LONG_TEXT && this.#copyLong(text, at)) return;
     let i = 0;
     for (; i + 4 <= length; i += 4) {
       words[(at + i) >> 2] =
@@ -126,6 +130,15 @@ export class Context {
         (text.charCodeAt(i + 3) << 24);
     }
     for (; i < length; i++) bytes[at + i] = text.charCodeAt(i);
+  }
+
+  /**
+   * Has the engine copy a byte string. False if it could not: it writes two bytes for one above 127, and so runs out of
+   * room before the end.
+   */
+  #copyLong(text: string, at: number): boolean {
+    const { length } = text;
+    return UTF8.encodeInto(text, this.bytes.subarray(at, at + length)).read === length;
   }
 
   /** Decides a request, filling in what the core asks for. Answers 0, or -1 for a request that is too long. */

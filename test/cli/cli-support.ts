@@ -74,14 +74,17 @@ export class Child {
 export interface Serving extends Child {
   http: number;
   https: number;
+  /** Undefined where `--metrics-port off` is given. */
+  metrics: number | undefined;
 }
 
 /** `run --config-dir folder` on free ports of loopback; resolves when it serves. */
 export async function startRun(folder: string, ...options: string[]): Promise<Serving> {
-  const ports = ["--address", "127.0.0.1", "--http-port", "0", "--https-port", "0"];
+  const ports = ["--address", "127.0.0.1", "--http-port", "0", "--https-port", "0", "--metrics-port", "0"];
   const child = new Child(CLI, ["run", "--config-dir", folder, ...ports, ...options]);
-  const { http, https } = await child.until("it serves", () => child.log().find((line) => line.message === "serving"));
-  return Object.assign(child, { http: http as number, https: https as number });
+  const serving = await child.until("it serves", () => child.log().find((line) => line.message === "serving"));
+  const { http, https, metrics } = serving as { http: number; https: number; metrics?: number };
+  return Object.assign(child, { http, https, metrics });
 }
 
 /** A folder of its own for one test. */

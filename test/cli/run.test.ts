@@ -5,10 +5,10 @@ import { describe, expect, it } from "vitest";
 import { makeCertificate } from "../support/certificates.js";
 import { cleanUpAfterEach, closing, eventually } from "../support/harness.js";
 import { ask } from "../support/http-client.js";
+import { Load, untilAnswer } from "../support/load.js";
 import { httpPeer } from "../support/peers.js";
 import { RawClient, servedCertificate } from "../support/raw-client.js";
 import { makeFolder, put, runCli, startRun } from "./cli-support.js";
-import { Load, untilAnswer } from "./load.js";
 import { ingress, service, tlsSecret } from "./objects.js";
 
 cleanUpAfterEach();

@@ -3,11 +3,11 @@ import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { cleanUpAfterEach, closing } from "../support/harness.js";
 import { ask } from "../support/http-client.js";
+import { untilAnswer } from "../support/load.js";
 import { httpPeer, tcpPeer } from "../support/peers.js";
 import { servedCertificate } from "../support/raw-client.js";
 import { Child, makeFolder, put, ROOT, runCli } from "./cli-support.js";
 import { parseCurl } from "./curl-line.js";
-import { untilAnswer } from "./load.js";
 
 cleanUpAfterEach();
 

@@ -91,15 +91,15 @@ describe("the image of a shard", () => {
     [
       "literal routes",
       hostRules([route(exact("/a"), answer("a")), route(segments("/a/b"), answer("b"))]),
-      "8722bfea07df45c281436d7a31031b0a33db88800b436b4778fc7884a2f7a9ee",
+      "1125156ad673dd1977d314c41c4523dc301bd7ce6cbac9bc5ba75ba7ea4fd53f",
     ],
     [
       "a regex",
       hostRules([route(regex("^/(a|b)+c?$", { ignoreCase: true }), answer("r"))]),
-      "6fd47874f35cb2935e1f2dd48a570df4b849218cfb551e3a169c0d0cbd6c191a",
+      "7b9c456109b4bdb306e7cd6f6e1f1d13995471138a980f84815bcf26e9a83a7d",
     ],
-    ["every feature", FEATURE_RULES[0], "93e8d412ccf2f3a34447314a3a9ad6645c9c5da4f3066ac37ebf89d2cc468305"],
-    ["no routes", FEATURE_RULES[4], "0c695ebea906d9f8c777d739ad33326800437536ff449449f28c352f1382e976"],
+    ["every feature", FEATURE_RULES[0], "3b590a8f1536717af40d0464dc9fb8a575b4123fad8fba92225e7c9d19534498"],
+    ["no routes", FEATURE_RULES[4], "6cc1dca328eed72e7414e94cbcd888362ea40db93cdce443494d32375d063447"],
   ])("of %s is what it was", (_, rules, hash) => {
     expect(sha256(compile(rules))).toBe(hash);
   });

@@ -184,6 +184,17 @@ describe("values", () => {
     table.free();
   });
 
+  it("that are long arrive byte for byte, whatever bytes they have", () => {
+    const table = makeRoutingTable();
+    table.setHost(hostRules([route(prefix("/"), answer(header("x-first"), "|", header("x-second")))]));
+    const every = Array.from({ length: 512 }, (_, i) => String.fromCharCode(i & 255)).join("");
+    for (const value of ["a".repeat(1000), `${"a".repeat(999)}\xff`, `\x80${"a".repeat(999)}`, every]) {
+      const headers = { "x-first": value, "x-second": "second" };
+      expect(table.decide(request("/", { headers }), 0)).toMatchObject({ body: `${value}|second` });
+    }
+    table.free();
+  });
+
   it("of a header change stay right when the hash key reads another header", () => {
     const table = makeRoutingTable();
     const headers: HeaderChange[] = [{ op: "set-request", name: "X-Copy", value: [header("x-first")] }];

@@ -55,9 +55,12 @@ describe("the package", () => {
     );
   });
 
-  it("brings with it the dependencies of the commands, and no other", () => {
+  it("brings with it the dependencies of the commands, and none of those of the development", () => {
+    const { dependencies, devDependencies } = JSON.parse(readFileSync(join(ROOT, "package.json"), "utf8"));
     const installed = readdirSync(join(project, "node_modules")).filter((name) => !name.startsWith("."));
-    expect(installed.sort()).toEqual(["commander", "njet-kic", "undici", "yaml"]);
+    expect(Object.keys(dependencies).sort()).toEqual(["@kubernetes/client-node", "commander", "undici", "yaml"]);
+    expect(installed).toEqual(expect.arrayContaining(["@kubernetes", "commander", "njet-kic", "undici", "yaml"]));
+    expect(installed.filter((name) => name in devDependencies)).toEqual([]);
   });
 
   it("runs the example of the README as it stands, which prints what the README says", () => {

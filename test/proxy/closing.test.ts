@@ -173,7 +173,7 @@ describe("closing", () => {
     // Some 4,500 requests: one kilobyte kept of each would show.
     expect(after - before).toBeLessThan(4 * 1024 * 1024);
     await proxy.close(1000);
-    expect(proxy.counts()).toEqual({ exchanges: 0, connections: 0, openPools: 0, drainingPools: 0 });
+    expect(proxy.counts()).toEqual({ exchanges: 0, waiting: 0, connections: 0, openPools: 0, drainingPools: 0 });
   }, 60_000);
 });
 

@@ -13,7 +13,13 @@ function fold(lane: bigint, word: bigint): bigint {
 export function checksum64(bytes: Uint8Array): bigint {
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
   let sum = PRIME_1 ^ BigInt(bytes.length);
+  let other = PRIME_2;
   let at = 0;
+  for (; at + 16 <= bytes.length; at += 16) {
+    sum = fold(sum, view.getBigUint64(at, true));
+    other = fold(other, view.getBigUint64(at + 8, true));
+  }
+  sum ^= other;
   for (; at + 8 <= bytes.length; at += 8) sum = fold(sum, view.getBigUint64(at, true));
   const rest = bytes.subarray(at);
   if (rest.length > 0)

@@ -1,6 +1,6 @@
-import type { Certificate, Upstream, UpstreamTransport } from "../../controller/model/types.js";
+import type { Certificate, SessionCookie, Upstream, UpstreamTransport } from "../../controller/model/types.js";
 import type { Plan, PlanStep } from "../../controller/reconcile/plan.js";
-import type { Action, HeaderChange, HostRules } from "../../core-wasm/binding/source.js";
+import type { Action, HeaderChange, HostRules, PeerSetSource } from "../../core-wasm/binding/source.js";
 
 let counter = 0;
 
@@ -14,16 +14,31 @@ export function fullPlan(...steps: PlanStep[]): Plan {
   return { ...planOf(...steps), full: true };
 }
 
+/** What an upstream has besides its peers and transport. */
+export type Balancing = Partial<Omit<PeerSetSource, "key" | "display">> &
+  Pick<Upstream, "queue" | "healthCheck"> & { cookie?: SessionCookie };
+
 /** An upstream of peers on loopback. */
-export function upstreamStep(name: string, ports: number[], transport: Partial<UpstreamTransport> = {}): PlanStep {
+export function upstreamStep(
+  name: string,
+  ports: number[],
+  transport: Partial<UpstreamTransport> = {},
+  balancing: Balancing = {},
+): Extract<PlanStep, { step: "set-upstream" }> {
+  const { cookie, queue, healthCheck, ...peers } = balancing;
   const upstream: Upstream = {
     peers: {
       key: keyOf(name),
       display: `default/${name}:80`,
       method: { kind: "round-robin" },
       peers: ports.map((port) => ({ address: "127.0.0.1", port, weight: 1 })),
+      ...(cookie && { sessionCookie: cookie.name }),
+      ...peers,
     },
     transport: { tls: false, protocol: "http", ...transport },
+    ...(cookie && { sessionCookie: cookie }),
+    ...(queue && { queue }),
+    ...(healthCheck && { healthCheck }),
   };
   return { step: "set-upstream", upstream };
 }

@@ -1,4 +1,5 @@
 import type { DecisionOrigin } from "../../../core-wasm/binding/decision.js";
+import type { PeerCounts } from "./traffic.js";
 
 /** One try at one peer. Times in milliseconds from the start of the try; undefined where it never came that far. */
 export interface AttemptRecord {
@@ -11,6 +12,8 @@ export interface AttemptRecord {
   connect?: number;
   header?: number;
   response?: number;
+  /** Where the attempt is counted; undefined where the peer had left its upstream. */
+  counts?: PeerCounts;
 }
 
 /** What the access log says about one request. */
@@ -23,8 +26,8 @@ export interface AccessRecord {
   host: string;
   target: string;
   protocol: string;
-  /** Undefined where the client left before an answer; shown as 499, as NGINX does. */
-  status: number | undefined;
+  /** 499 where the client left before an answer. */
+  status: number;
   bytes: number;
   durationMs: number;
   origin: DecisionOrigin | undefined;
@@ -46,7 +49,7 @@ export function accessLine(record: AccessRecord): string {
     host: record.host,
     target: record.target,
     protocol: record.protocol,
-    status: record.status ?? 499,
+    status: record.status,
     bytes: record.bytes,
     durationMs: record.durationMs,
     resource: record.origin?.resource,

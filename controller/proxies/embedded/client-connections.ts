@@ -13,6 +13,9 @@ interface State {
   refused: boolean;
   active: Exchange | undefined;
   waiting: Turn[];
+  /** Bytes of the connection that were counted for exchanges that are over. */
+  received: number;
+  sent: number;
 }
 
 /**
@@ -49,6 +52,22 @@ export class ClientConnections {
     if (waiting?.at(-1)?.request?.complete === false) waiting.pop();
   }
 
+  /** Bytes that came in and went out since the last call for this connection, heads and all. */
+  takeTraffic(socket: Socket): { received: number; sent: number } {
+    const state = this.stateOf(socket);
+    const { bytesRead, bytesWritten } = socket;
+    const taken = { received: bytesRead - state.received, sent: bytesWritten - state.sent };
+    state.received = bytesRead;
+    state.sent = bytesWritten;
+    return taken;
+  }
+
+  /** True for a connection that has sent something since its last request ended, and no whole request head. */
+  isReading(socket: Socket): boolean {
+    const state = this.states.get(socket);
+    return state?.active === undefined && socket.bytesRead > (state?.received ?? 0);
+  }
+
   begin(exchange: Exchange): void {
     this.stateOf(exchange.socket).active = exchange;
   }
@@ -69,7 +88,7 @@ export class ClientConnections {
   private stateOf(socket: Socket): State {
     let state = this.states.get(socket);
     if (state === undefined) {
-      state = { refused: false, active: undefined, waiting: [] };
+      state = { refused: false, active: undefined, waiting: [], received: 0, sent: 0 };
       this.states.set(socket, state);
     }
     return state;

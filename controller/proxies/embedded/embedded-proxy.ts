@@ -1,17 +1,24 @@
 import { randomBytes } from "node:crypto";
 import type { AddressInfo } from "node:net";
+import type { Upstream } from "../../model/types.js";
+import type { MetricsSource } from "../../observability/metrics-text.js";
 import type { Plan } from "../../reconcile/plan.js";
 import type { ApplyFailure, Proxy as DrivenProxy, PeerStateChange } from "../proxy.js";
+import { Balancing } from "./balancing.js";
+import { BalancingMetrics } from "./balancing-metrics.js";
 import { CertificateStore } from "./certificates.js";
 import { TrustedNetworks } from "./client-address.js";
 import { ClientConnections } from "./client-connections.js";
 import { Listener } from "./listener.js";
 import { type EmbeddedProxyOptions, type Settings, settingsOf } from "./options.js";
+import { PeerQueues } from "./peer-queues.js";
 import { PeerStates } from "./peer-states.js";
 import { PlanSteps } from "./plan-steps.js";
 import type { ProxyShared } from "./proxy-shared.js";
 import { selfSigned } from "./self-signed.js";
+import { Traffic } from "./traffic.js";
 import { UpstreamRegistry } from "./upstream-registry.js";
+import { type ConnectionCounts, VtsMetrics } from "./vts-metrics.js";
 
 const DAY = 86_400_000;
 /** How often a closing proxy looks for connections that have become idle. */
@@ -31,6 +38,7 @@ export class EmbeddedProxy implements DrivenProxy {
   private readonly shared: ProxyShared;
   private readonly plain: Listener | undefined;
   private readonly tls: Listener | undefined;
+  private readonly started: number;
   private generation = "";
   private serving = false;
   private applying: Promise<unknown> = Promise.resolve();
@@ -39,18 +47,25 @@ export class EmbeddedProxy implements DrivenProxy {
   /** Throws a RangeError for a bad entry of `trustedProxies`, and what TLS throws for a bad default certificate. */
   constructor(options: EmbeddedProxyOptions) {
     const settings = settingsOf(options);
+    const queues = new PeerQueues();
     this.shared = {
       settings,
+      balancing: new Balancing({ ...settings, queues }),
+      queues,
       upstreams: new UpstreamRegistry(),
       trusted: new TrustedNetworks(settings.trustedProxies),
       exchanges: new Set(),
       connections: new ClientConnections(),
+      traffic: settings.metrics ? new Traffic() : undefined,
       draining: false,
     };
+    this.started = settings.now();
     this.steps = new PlanSteps({
       table: settings.table,
       upstreams: this.shared.upstreams,
       certificates: this.certificates,
+      traffic: this.shared.traffic,
+      onUpstreamChanged: (key, upstream) => this.upstreamChanged(key, upstream),
       onCertificatesChanged: () => this.tls?.forgetSessions(randomBytes(TICKET_KEY_SIZE)),
     });
     if (settings.http !== undefined) this.plain = Listener.plain(this.shared);
@@ -93,18 +108,48 @@ export class EmbeddedProxy implements DrivenProxy {
   }
 
   setPeerStates(states: readonly PeerStateChange[]): void {
-    for (const state of states) this.peerStates.set(state);
+    const changed = new Set<string>();
+    for (const state of states) {
+      const { upstream, address, port } = state;
+      const isNew = this.peerStates.set(state);
+      this.applyState(state);
+      changed.add(upstream);
+      // What is idle would only be in the way of a peer that ends, and be stale when one comes back.
+      const leaves = state.state === "down" || state.state === "draining";
+      if (isNew && leaves) this.shared.upstreams.closeIdle(upstream, address, port);
+    }
+    for (const upstream of changed) this.shared.queues.placeFree(upstream);
   }
 
   state(): { generation: string; serving: boolean } {
     return { generation: this.generation, serving: this.serving };
   }
 
-  /** What is held right now. Exchanges and draining pools go back to zero when no request is under way. */
-  counts(): { exchanges: number; connections: number; openPools: number; drainingPools: number } {
+  /**
+   * What was counted, as families `<prefix>_vts_*`, and the state of peers and queues. None where `metrics` is false.
+   * @param version of the program, for `<prefix>_vts_info`.
+   */
+  metrics(prefix: string, version: string): MetricsSource[] {
+    const { traffic, settings, upstreams, queues } = this.shared;
+    if (traffic === undefined) return [];
+    const vts = new VtsMetrics({
+      prefix,
+      version,
+      started: this.started,
+      now: () => performance.now(),
+      traffic,
+      connections: () => this.connectionCounts(),
+      peers: () => upstreams.counted(),
+    });
+    return [vts, new BalancingMetrics(settings.table, upstreams, queues)];
+  }
+
+  /** What is held right now; `waiting` exchanges are in a queue. Exchanges and draining pools go back to zero when no request is under way. */
+  counts(): { exchanges: number; waiting: number; connections: number; openPools: number; drainingPools: number } {
     const pools = this.shared.upstreams.poolCount();
     return {
       exchanges: this.shared.exchanges.size,
+      waiting: this.shared.queues.length,
       connections: (this.plain?.connections ?? 0) + (this.tls?.connections ?? 0),
       openPools: pools.open,
       drainingPools: pools.draining,
@@ -118,6 +163,32 @@ export class EmbeddedProxy implements DrivenProxy {
   close(graceMs: number): Promise<void> {
     this.closing ??= this.drain(graceMs);
     return this.closing;
+  }
+
+  private upstreamChanged(key: string, upstream: Upstream | undefined): void {
+    if (upstream === undefined) this.peerStates.forget(key);
+    // Peers that stay keep their state in the table; one that is new there may be known to the checks already.
+    else for (const state of this.peerStates.of(key)) this.applyState(state);
+    this.shared.queues.set(key, upstream?.queue);
+    this.shared.queues.placeFree(key);
+  }
+
+  private applyState({ upstream, address, port, state }: PeerStateChange): void {
+    const { table, clock } = this.shared.settings;
+    table.setPeerState(upstream, { address, port }, state, clock());
+  }
+
+  private connectionCounts(): ConnectionCounts {
+    const sum = { accepted: 0, handled: 0, active: 0, reading: 0, writing: this.shared.exchanges.size };
+    for (const listener of [this.plain, this.tls]) {
+      if (listener === undefined) continue;
+      const { accepted, handled, reading } = listener.connectionCounts();
+      sum.accepted += accepted;
+      sum.handled += handled;
+      sum.reading += reading;
+      sum.active += listener.connections;
+    }
+    return sum;
   }
 
   private async drain(graceMs: number): Promise<void> {

@@ -4,13 +4,16 @@ import type { Duplex } from "node:stream";
 import { TLSSocket } from "node:tls";
 import type { Decision, DecisionOrigin } from "../../../core-wasm/binding/decision.js";
 import { errorCode } from "../../observability/logger.js";
-import { type AttemptRecord, accessLine } from "./access-record.js";
+import type { AttemptRecord } from "./access-record.js";
 import { plainAddress } from "./client-address.js";
+import { type ExchangeOutcome, reportExchange } from "./exchange-report.js";
 import { refuseHead } from "./head-checks.js";
 import { headerValue } from "./header-names.js";
 import { ERROR_PAGE_TYPE, errorPage } from "./own-answers.js";
+import type { Waiting } from "./peer-queues.js";
+import { PeerTries } from "./peer-tries.js";
 import type { ProxyShared } from "./proxy-shared.js";
-import { Proxying, peerClock } from "./proxying.js";
+import { Proxying } from "./proxying.js";
 import { saneRequestId } from "./request-headers.js";
 import { RequestView, rawHeader } from "./request-view.js";
 import { addResponseHeaders } from "./response-headers.js";
@@ -19,7 +22,7 @@ import { joinTunnel } from "./tunnel.js";
 type ProxyDecision = Extract<Decision, { action: "proxy" }>;
 
 /** One request of a client and its answer, from the parsed head to the access log. */
-export class Exchange {
+export class Exchange implements Waiting, ExchangeOutcome {
   readonly requestId: string;
   /** Address of the client; behind a trusted proxy not that of the connection. */
   readonly client: string;
@@ -28,13 +31,17 @@ export class Exchange {
   readonly socket: Socket;
   readonly attempts: AttemptRecord[] = [];
   bytes = 0;
-  private readonly view: RequestView;
-  private readonly time: number;
-  private readonly started = performance.now();
-  private status: number | undefined;
-  private origin: DecisionOrigin | undefined;
-  private upstream: string | undefined;
+  readonly view: RequestView;
+  readonly time: number;
+  readonly started = performance.now();
+  status: number | undefined;
+  origin: DecisionOrigin | undefined;
+  upstream: string | undefined;
   private proxying: Proxying | undefined;
+  private tries: PeerTries | undefined;
+  /** Upstream in whose queue the request waits. */
+  private waitsFor: string | undefined;
+  private random = 0;
   private lingerTimer: NodeJS.Timeout | undefined;
   private headSent = false;
   private tunnelled = false;
@@ -68,6 +75,8 @@ export class Exchange {
    * answer to this request alone.
    */
   start(refusal?: number): void {
+    const { traffic } = this.shared;
+    if (traffic !== undefined) traffic.requests++;
     this.shared.exchanges.add(this);
     this.shared.connections.begin(this);
     this.response.on("close", () => this.finish());
@@ -75,12 +84,35 @@ export class Exchange {
     this.response.on("error", ignore);
     try {
       const status = refusal ?? refuseHead(this.request, this.shared.settings.limits.maxTargetLength)?.status;
-      if (status !== undefined) this.refuse(status);
-      else this.act(this.shared.settings.table.decide(this.view, this.shared.settings.random(), peerClock()));
+      if (status !== undefined) {
+        this.refuse(status);
+        return;
+      }
+      this.random = this.shared.settings.random();
+      this.act(this.shared.balancing.decide(this.view, this.random));
     } catch (error) {
-      this.shared.settings.logger.error("request failed", { requestId: this.requestId, error });
-      this.fail(500);
+      this.broke(error);
     }
+  }
+
+  /** Decides once more for a request that waits, with rules and peers as they are now. */
+  tryAgain(): boolean {
+    try {
+      const decision = this.shared.balancing.decide(this.view, this.random);
+      const busy = decision.action === "return" && decision.busy === true;
+      if (busy && decision.upstreamKey === this.waitsFor) return false;
+      this.waitsFor = undefined;
+      this.act(decision);
+    } catch (error) {
+      this.broke(error);
+    }
+    return true;
+  }
+
+  /** No peer had a place in time. */
+  giveUp(): void {
+    this.waitsFor = undefined;
+    this.fail(502);
   }
 
   /** True while the client has not sent its whole body. */
@@ -100,6 +132,7 @@ export class Exchange {
 
   /** Ends the request with a page of the proxy, or by breaking the connection if an answer has begun. */
   fail(status: number): void {
+    this.leaveQueue();
     this.proxying?.abandon();
     if (this.over) return;
     if (this.headSent) this.reset();
@@ -205,6 +238,7 @@ export class Exchange {
       }
       case "return": {
         this.upstream = decision.upstream;
+        if (decision.busy === true && this.enterQueue(decision.upstreamKey)) return;
         // The core could make nothing of the request: as with every other refusal, the connection ends.
         if (decision.status === 400 && decision.origin === undefined) {
           this.refuse(400);
@@ -219,7 +253,25 @@ export class Exchange {
     }
   }
 
+  private enterQueue(upstream: string | undefined): boolean {
+    if (upstream === undefined || !this.shared.queues.enter(upstream, this)) return false;
+    this.waitsFor = upstream;
+    return true;
+  }
+
+  private leaveQueue(): void {
+    if (this.waitsFor === undefined) return;
+    this.shared.queues.leave(this.waitsFor, this);
+    this.waitsFor = undefined;
+  }
+
+  private broke(error: unknown): void {
+    this.shared.settings.logger.error("request failed", { requestId: this.requestId, error });
+    this.fail(500);
+  }
+
   private proxy(decision: ProxyDecision): void {
+    this.tries = new PeerTries(this.shared.balancing, decision);
     this.upstream = decision.upstream;
     const upstream = this.shared.upstreams.get(decision.upstreamKey);
     if (upstream === undefined) {
@@ -231,7 +283,7 @@ export class Exchange {
       this.refuse(413);
       return;
     }
-    this.proxying = new Proxying(this, decision, upstream, limit);
+    this.proxying = new Proxying(this, decision, upstream, this.tries, limit);
     this.proxying.begin();
   }
 
@@ -267,39 +319,17 @@ export class Exchange {
   private finish(): void {
     if (this.over) return;
     this.over = true;
+    this.leaveQueue();
     const whole = this.tunnelled || (this.response.writableFinished && !this.broken);
     if (!whole || this.proxying?.finished === false) this.proxying?.abandon();
     this.proxying?.release();
+    // Wherever it ended: the place at the peer is given back.
+    this.tries?.done(false);
     if (this.lingerTimer !== undefined && !this.awaitsBody) clearTimeout(this.lingerTimer);
     else if (this.lingerTimer !== undefined) this.request.once("close", () => clearTimeout(this.lingerTimer));
+    reportExchange(this.shared, this, !whole);
     this.shared.exchanges.delete(this);
     this.shared.connections.end(this);
-    this.log(!whole);
-  }
-
-  private log(aborted: boolean): void {
-    const sink = this.shared.settings.accessLog;
-    if (sink === undefined) return;
-    const { view } = this;
-    sink.write(
-      accessLine({
-        time: this.time,
-        requestId: this.requestId,
-        client: this.client,
-        scheme: this.scheme,
-        method: view.method,
-        host: view.host,
-        target: view.target,
-        protocol: view.protocol,
-        status: this.status,
-        bytes: this.bytes,
-        durationMs: Math.round((performance.now() - this.started) * 1000) / 1000,
-        origin: this.origin,
-        upstream: this.upstream,
-        attempts: this.attempts,
-        aborted,
-      }),
-    );
   }
 }
 

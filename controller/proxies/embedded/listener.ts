@@ -1,4 +1,4 @@
-import { createServer, type IncomingMessage, type Server, ServerResponse } from "node:http";
+import { createServer, type IncomingMessage, Server, ServerResponse } from "node:http";
 import { createServer as createTlsServer, type Server as TlsServer } from "node:https";
 import type { AddressInfo, Socket } from "node:net";
 import type { Duplex } from "node:stream";
@@ -17,6 +17,9 @@ const HANDSHAKE_TIMEOUT = 15_000;
 /** One port that takes requests, plain or over TLS. */
 export class Listener {
   private readonly sockets = new Set<Socket>();
+  private accepted = 0;
+  /** Connections that were closed at once because there were too many. */
+  private turnedAway = 0;
 
   private constructor(
     private readonly server: Server | TlsServer,
@@ -33,9 +36,11 @@ export class Listener {
     server.timeout = 0;
     server.on("connection", (socket: Socket) => {
       if (this.sockets.has(socket)) return;
+      this.accepted++;
       this.sockets.add(socket);
       socket.on("close", () => this.sockets.delete(socket));
     });
+    server.on("drop", () => this.turnedAway++);
     server.on("request", (request, response) => this.accept(request, response, false));
     server.on("checkContinue", (request, response) => this.accept(request, response, true));
     server.on("checkExpectation", (request, response) => this.accept(request, response, true, 417));
@@ -91,6 +96,16 @@ export class Listener {
 
   get connections(): number {
     return this.sockets.size;
+  }
+
+  /** Connections so far, and those that are in the middle of a request head now. */
+  connectionCounts(): { accepted: number; handled: number; reading: number } {
+    let reading = 0;
+    // A TLS connection is known here by the TCP connection below it, which does not show what it carries.
+    if (this.server instanceof Server) {
+      for (const socket of this.sockets) if (this.shared.connections.isReading(socket)) reading++;
+    }
+    return { accepted: this.accepted + this.turnedAway, handled: this.accepted, reading };
   }
 
   /** New TLS sessions only: those that were set up with an earlier certificate can't be resumed. */

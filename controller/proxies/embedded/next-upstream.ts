@@ -17,15 +17,20 @@ export function repeatIsHarmless(transport: UpstreamTransport, method: string): 
   return !NON_IDEMPOTENT.has(method) || transport.nextUpstream?.includes("non_idempotent") === true;
 }
 
+/** True where failures for `reason` are listed: the others are the client's to see, and do not count against the peer. */
+export function isListed(transport: UpstreamTransport, reason: RetryReason): boolean {
+  const reasons: readonly string[] = transport.nextUpstream ?? DEFAULT_REASONS;
+  return reasons.includes(reason);
+}
+
 /** True where a failure for `reason` is listed and neither tries nor time (milliseconds) are used up. */
 export function anotherPeerAllowed(
   transport: UpstreamTransport,
   reason: RetryReason,
   state: { attempts: number; elapsed: number },
 ): boolean {
-  const { nextUpstream, nextUpstreamTries = 0, nextUpstreamTimeout = 0 } = transport;
-  const reasons: readonly string[] = nextUpstream ?? DEFAULT_REASONS;
-  if (!reasons.includes(reason)) return false;
+  const { nextUpstreamTries = 0, nextUpstreamTimeout = 0 } = transport;
+  if (!isListed(transport, reason)) return false;
   if (nextUpstreamTries > 0 && state.attempts >= nextUpstreamTries) return false;
   return nextUpstreamTimeout === 0 || state.elapsed < nextUpstreamTimeout;
 }

@@ -55,8 +55,12 @@ export interface EmbeddedProxyOptions {
   limits?: Partial<ClientLimits>;
   /** Undefined: no access log. */
   accessLog?: LineSink;
+  /** Counts requests for `EmbeddedProxy.metrics`; true by default. */
+  metrics?: boolean;
   /** Milliseconds since the epoch. */
   now?: () => number;
+  /** Milliseconds of any origin, never going back; for fail timeouts and slow starts of peers. */
+  clock?: () => number;
   /** A number from [0, 2^32), for splits. */
   random?: () => number;
   /** A new request id, at most 128 printable characters. */
@@ -99,7 +103,9 @@ export function settingsOf(options: EmbeddedProxyOptions): Settings {
     serverName: options.serverName ?? "njet-kic",
     limits: { ...DEFAULT_LIMITS, ...options.limits },
     accessLog: options.accessLog,
+    metrics: options.metrics ?? true,
     now: options.now ?? Date.now,
+    clock: options.clock ?? (() => Math.floor(performance.now())),
     random: options.random ?? (() => Math.floor(Math.random() * 0x1_0000_0000)),
     requestId: options.requestId ?? (() => randomUUID().replaceAll("-", "")),
   };

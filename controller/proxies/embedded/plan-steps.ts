@@ -1,9 +1,11 @@
 import type { RoutingTable } from "../../../core-wasm/binding/api.js";
 import { type HostPattern, patternText } from "../../../core-wasm/binding/source.js";
+import type { Upstream } from "../../model/types.js";
 import { errorCode } from "../../observability/logger.js";
 import type { Plan, PlanStep } from "../../reconcile/plan.js";
 import type { ApplyFailure } from "../proxy.js";
 import type { CertificateStore } from "./certificates.js";
+import type { Traffic } from "./traffic.js";
 import type { UpstreamRegistry } from "./upstream-registry.js";
 
 /** Steps after which requests get their turn, so that a large plan does not hold up traffic. */
@@ -13,6 +15,10 @@ export interface PlanTargets {
   table: RoutingTable;
   upstreams: UpstreamRegistry;
   certificates: CertificateStore;
+  /** Learns which hosts there are. */
+  traffic: Traffic | undefined;
+  /** The peers of an upstream are others now; undefined if it is gone. In one turn with the change itself. */
+  onUpstreamChanged(key: string, upstream: Upstream | undefined): void;
   /** Called once for a plan that changed what handshakes get. */
   onCertificatesChanged(): void;
 }
@@ -43,7 +49,7 @@ export class PlanSteps {
 
   /** True if the step changed what handshakes get. */
   private take(step: PlanStep): boolean {
-    const { table, upstreams, certificates } = this.targets;
+    const { table, upstreams, certificates, traffic } = this.targets;
     switch (step.step) {
       case "set-certificate":
         return certificates.set(step.certificate);
@@ -55,18 +61,22 @@ export class PlanSteps {
         // Both in one turn: no request sees one without the other.
         table.setPeers(step.upstream.peers);
         upstreams.set(step.upstream);
+        this.targets.onUpstreamChanged(step.upstream.peers.key, step.upstream);
         return false;
       case "remove-upstream":
         table.removePeers(step.key);
         upstreams.remove(step.key);
+        this.targets.onUpstreamChanged(step.key, undefined);
         return false;
       case "set-host":
         table.setHost(step.rules);
         this.hosts.set(patternText(step.rules.pattern), step.rules.pattern);
+        traffic?.addHost(patternText(step.rules.pattern));
         return false;
       case "remove-host":
         table.removeHost(step.pattern);
         this.hosts.delete(patternText(step.pattern));
+        traffic?.removeHost(patternText(step.pattern));
         return false;
     }
   }

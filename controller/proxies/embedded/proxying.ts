@@ -3,16 +3,18 @@ import type { Dispatcher } from "undici";
 import type { Decision } from "../../../core-wasm/binding/decision.js";
 import type { AttemptRecord } from "./access-record.js";
 import type { Exchange } from "./exchange.js";
-import { anotherPeerAllowed, type RetryReason, repeatIsHarmless, retryReason } from "./next-upstream.js";
+import { anotherPeerAllowed, isListed, type RetryReason, repeatIsHarmless, retryReason } from "./next-upstream.js";
+import type { PeerTries } from "./peer-tries.js";
 import { RequestBody } from "./request-body.js";
 import { upstreamHeaders } from "./request-headers.js";
 import { rawHeader } from "./request-view.js";
 import { clientHeaders, clientTrailers } from "./response-headers.js";
+import { isRenewed, sessionCookieText } from "./session-cookie.js";
+import { PeerCounts } from "./traffic.js";
 import { SendTimeoutError, upstreamFailure } from "./upstream-failure.js";
-import { DEFAULT_TIMEOUT, INNER_SERVER_NAME, type RegisteredUpstream } from "./upstream-registry.js";
+import { DEFAULT_TIMEOUT, INNER_SERVER_NAME, peerName, type RegisteredUpstream } from "./upstream-registry.js";
 
 type ProxyDecision = Extract<Decision, { action: "proxy" }>;
-type Peer = ProxyDecision["peer"];
 /** undici takes a server name with each request, though its types do not say so. */
 interface PeerRequest extends Dispatcher.DispatchOptions {
   servername: string;
@@ -25,14 +27,13 @@ const MAX_STALE = 2;
 export class Proxying implements Dispatcher.DispatchHandler {
   private readonly body: RequestBody | undefined;
   private readonly headers: string[];
-  private readonly failedPeers: Peer[] = [];
   private readonly started = performance.now();
-  private peer: Peer;
   private attempt: AttemptRecord;
   private controller: Dispatcher.DispatchController | undefined;
-  private nextPeer: Peer | undefined;
-  /** The peer that the core counts this request for. */
-  private held: Peer | undefined;
+  /** Another peer takes the place of the one at hand once that has let go. */
+  private movesOn = false;
+  /** The peer has answered with a status that next-upstream lists. */
+  private answeredBadly = false;
   private staleMet = 0;
   private relaying = false;
   private abandoned = false;
@@ -46,13 +47,12 @@ export class Proxying implements Dispatcher.DispatchHandler {
     private readonly exchange: Exchange,
     private readonly decision: ProxyDecision,
     private readonly upstream: RegisteredUpstream,
+    private readonly tries: PeerTries,
     bodyLimit: number,
   ) {
     const { request, shared } = exchange;
     const { limits, allowUnderscoreHeaders } = shared.settings;
-    this.peer = decision.peer;
-    this.held = decision.peer;
-    this.attempt = newAttempt(this.peer);
+    this.attempt = newAttempt(tries);
     this.headers = upstreamHeaders(
       request.rawHeaders,
       decision.headers,
@@ -87,20 +87,20 @@ export class Proxying implements Dispatcher.DispatchHandler {
   }
 
   begin(): void {
-    this.send(this.peer);
+    this.send();
   }
 
   /** The client is gone or has its answer: whatever a peer still does for this request is stopped. */
   abandon(): void {
     if (this.abandoned) return;
     this.abandoned = true;
+    this.tries.done(this.answeredBadly);
     if (!this.finished) this.controller?.abort(new Error("abandoned"));
     this.release();
   }
 
-  /** Lets go of the peer, of timers and of the client's body. */
+  /** Lets go of timers and of the client's body. */
   release(): void {
-    this.letGo(false);
     clearTimeout(this.drainTimer);
     this.body?.close();
   }
@@ -122,19 +122,21 @@ export class Proxying implements Dispatcher.DispatchHandler {
     this.attempt.status = status;
     this.attempt.header = this.sinceStart();
     const retry = retryReason(status);
-    if (retry !== undefined) {
-      const next = this.peerAfter(retry);
-      if (next !== undefined) {
-        this.nextPeer = next;
+    if (retry !== undefined && isListed(this.upstream.transport, retry)) {
+      this.answeredBadly = true;
+      if (this.nextPeer(retry)) {
+        this.movesOn = true;
         controller.abort(new Error("another peer is tried"));
         return;
       }
     }
     const { exchange } = this;
     const head = clientHeaders(rawList(controller.rawHeaders), status, this.decision.headers);
+    if (head !== undefined) this.addSessionCookie(head.headers);
     const own = { date: head?.hasDate === false, server: head?.hasServer === false };
     if (head === undefined || !exchange.sendHead(status, reason, head.headers, own)) {
       this.attempt.error = "BAD_ANSWER";
+      this.tries.done(true);
       exchange.fail(502);
       return;
     }
@@ -162,6 +164,7 @@ export class Proxying implements Dispatcher.DispatchHandler {
 
   onResponseEnd(controller: Dispatcher.DispatchController): void {
     this.finished = true;
+    this.tries.done(this.answeredBadly);
     this.attempt.response = this.sinceStart();
     if (!this.relaying || this.abandoned) return;
     const { response, request } = this.exchange;
@@ -187,6 +190,7 @@ export class Proxying implements Dispatcher.DispatchHandler {
     this.attempt.header = this.sinceStart();
     const raw = rawList(controller.rawHeaders);
     const headers = clientHeaders(raw, status, this.decision.headers)?.headers ?? [];
+    this.addSessionCookie(headers);
     headers.push("Connection", "Upgrade", "Upgrade", upgradeOf(raw) ?? this.exchange.upgrade ?? "");
     this.exchange.becomeTunnel(headers, socket, this.upstream.transport.readTimeout ?? DEFAULT_TIMEOUT);
   }
@@ -200,8 +204,8 @@ export class Proxying implements Dispatcher.DispatchHandler {
       this.exchange.reset();
       return;
     }
-    if (this.nextPeer !== undefined) {
-      this.send(this.nextPeer);
+    if (this.movesOn) {
+      this.send();
       return;
     }
     const failure = upstreamFailure(error);
@@ -209,22 +213,30 @@ export class Proxying implements Dispatcher.DispatchHandler {
     this.attempt.status = failure.status;
     const stale = failure.stale && this.staleMet < MAX_STALE && this.mayRepeat();
     if (stale) this.staleMet++;
-    const next = stale ? this.peer : failure.repeatable ? this.peerAfter(failure.kind) : undefined;
-    if (next !== undefined) this.send(next);
-    else this.exchange.fail(failure.status);
+    if (stale || (failure.repeatable && this.nextPeer(failure.kind))) {
+      this.send();
+      return;
+    }
+    this.tries.done(failure.repeatable);
+    this.exchange.fail(failure.status);
   }
 
-  private send(peer: Peer): void {
+  private send(): void {
     const { exchange } = this;
-    this.peer = peer;
-    this.attempt = newAttempt(peer);
+    this.attempt = newAttempt(this.tries);
     exchange.attempts.push(this.attempt);
     this.controller = undefined;
-    this.nextPeer = undefined;
+    this.movesOn = false;
+    this.answeredBadly = false;
     this.finished = false;
     // Asked anew for each try: the peers may have changed since the decision.
-    const upstream = exchange.shared.upstreams.get(this.decision.upstreamKey);
-    const pool = upstream && exchange.shared.upstreams.pool(upstream, peer.address, peer.port);
+    const { upstreams, traffic } = exchange.shared;
+    const registered = upstreams.get(this.decision.upstreamKey)?.peers.get(this.attempt.peer);
+    if (registered !== undefined && traffic !== undefined) {
+      registered.counts ??= new PeerCounts();
+      this.attempt.counts = registered.counts;
+    }
+    const pool = registered && upstreams.pool(registered);
     if (pool === undefined) {
       this.onResponseError(undefined, new Error("the peer left its upstream"));
       return;
@@ -243,25 +255,20 @@ export class Proxying implements Dispatcher.DispatchHandler {
     pool.dispatch(request, this);
   }
 
-  /** The peer to try after this one failed for `reason`; undefined where the failure is the client's to see. */
-  private peerAfter(reason: RetryReason): Peer | undefined {
-    const { attempts, shared } = this.exchange;
-    const state = { attempts: attempts.length, elapsed: performance.now() - this.started };
-    if (!this.mayRepeat() || !anotherPeerAllowed(this.upstream.transport, reason, state)) return undefined;
-    this.failedPeers.push(this.peer);
-    this.letGo(true);
-    const { table, random } = shared.settings;
-    const request = { hash: this.decision.hash, tried: this.failedPeers };
-    const next = table.pickPeer(this.decision.upstreamKey, request, random(), peerClock());
-    this.held = next === "busy" ? undefined : next;
-    return this.held;
+  /** Takes another peer after this one failed for `reason`. False where the failure is the client's to see. */
+  private nextPeer(reason: RetryReason): boolean {
+    const state = { attempts: this.exchange.attempts.length, elapsed: performance.now() - this.started };
+    if (!this.mayRepeat() || !anotherPeerAllowed(this.upstream.transport, reason, state)) return false;
+    return this.tries.next();
   }
 
-  /** Tells the core that the try with the peer at hand is over. */
-  private letGo(failed: boolean): void {
-    if (this.held === undefined) return;
-    this.exchange.shared.settings.table.peerDone(this.held, failed, peerClock());
-    this.held = undefined;
+  /** For a client that has no cookie for this peer yet, or whose cookie's time begins anew. */
+  private addSessionCookie(headers: string[]): void {
+    const { sessionCookie } = this.upstream;
+    const { session } = this.tries.peer;
+    if (sessionCookie === undefined || session === undefined) return;
+    if (this.decision.session?.isNew !== true && !this.tries.moved && !isRenewed(sessionCookie)) return;
+    headers.push("Set-Cookie", sessionCookieText(sessionCookie, session, this.exchange.shared.settings.now()));
   }
 
   private mayRepeat(): boolean {
@@ -281,14 +288,8 @@ export class Proxying implements Dispatcher.DispatchHandler {
   }
 }
 
-/** The time that the core counts with, in whole milliseconds. */
-export function peerClock(): number {
-  return Math.floor(performance.now());
-}
-
-function newAttempt(peer: Peer): AttemptRecord {
-  const address = peer.address.includes(":") ? `[${peer.address}]` : peer.address;
-  return { peer: `${address}:${peer.port}`, startedAt: performance.now() };
+function newAttempt({ peer }: PeerTries): AttemptRecord {
+  return { peer: peerName(peer.address, peer.port), startedAt: performance.now() };
 }
 
 function flushHead(exchange: Exchange): void {

@@ -1,5 +1,6 @@
 import { buildConnector, Pool } from "undici";
-import type { Upstream, UpstreamTransport } from "../../model/types.js";
+import type { SessionCookie, Upstream, UpstreamTransport } from "../../model/types.js";
+import type { PeerCounts } from "./traffic.js";
 
 /**
  * NGINX's defaults: proxy_connect_timeout, proxy_read_timeout, proxy_send_timeout. undici's clock for the first two is
@@ -22,12 +23,22 @@ interface Origin {
   pool: Pool | undefined;
 }
 
+/** A peer of one upstream. */
+export interface RegisteredPeer {
+  /** `address:port`, IPv6 in brackets. */
+  name: string;
+  origin: Origin;
+  /** Made by its first request; it stays as long as the peer is one of the upstream. */
+  counts: PeerCounts | undefined;
+}
+
 export interface RegisteredUpstream {
   key: string;
   display: string;
   transport: UpstreamTransport;
-  /** Origins by `address port`. */
-  origins: ReadonlyMap<string, Origin>;
+  sessionCookie: SessionCookie | undefined;
+  /** By name. */
+  peers: ReadonlyMap<string, RegisteredPeer>;
 }
 
 /**
@@ -41,14 +52,16 @@ export class UpstreamRegistry {
 
   set(upstream: Upstream): void {
     const before = this.upstreams.get(upstream.peers.key);
-    const origins = new Map<string, Origin>();
-    for (const peer of upstream.peers.peers) {
-      const name = peerName(peer.address, peer.port);
-      if (origins.has(name)) continue;
-      origins.set(name, this.acquire(peer.address, peer.port, upstream.transport));
+    const peers = new Map<string, RegisteredPeer>();
+    for (const { address, port } of upstream.peers.peers) {
+      const name = peerName(address, port);
+      if (peers.has(name)) continue;
+      const origin = this.acquire(name, upstream.transport);
+      peers.set(name, { name, origin, counts: before?.peers.get(name)?.counts });
     }
     const { key, display } = upstream.peers;
-    this.upstreams.set(key, { key, display, transport: upstream.transport, origins });
+    const { transport, sessionCookie } = upstream;
+    this.upstreams.set(key, { key, display, transport, sessionCookie, peers });
     // After the new ones are held: a peer that stays keeps its connections.
     if (before !== undefined) this.releaseAll(before);
   }
@@ -68,13 +81,27 @@ export class UpstreamRegistry {
     return [...this.upstreams.keys()];
   }
 
-  /** The pool for a peer of an upstream; undefined if the peer is not one of it. */
-  pool(upstream: RegisteredUpstream, address: string, port: number): Pool | undefined {
-    const origin = upstream.origins.get(peerName(address, port));
+  /** Peers that requests were counted for. */
+  *counted(): Iterable<{ upstream: string; backend: string; counts: PeerCounts }> {
+    for (const { key, peers } of this.upstreams.values()) {
+      for (const { name, counts } of peers.values()) {
+        if (counts !== undefined) yield { upstream: key, backend: name, counts };
+      }
+    }
+  }
+
+  /** The pool for a peer of an upstream; undefined where nothing leads to that peer any more. */
+  pool({ origin }: RegisteredPeer): Pool | undefined {
     // Without users it was let go of while a request still held the upstream: a new pool would never be closed.
-    if (origin === undefined || origin.users === 0) return undefined;
+    if (origin.users === 0) return undefined;
     origin.pool ??= openPool(origin);
     return origin.pool;
+  }
+
+  /** Closes idle connections to a peer; requests under way on it end first. The next request to it opens a new one. */
+  closeIdle(key: string, address: string, port: number): void {
+    const peer = this.upstreams.get(key)?.peers.get(peerName(address, port));
+    if (peer !== undefined) this.closePool(peer.origin);
   }
 
   /** Pools that hold or may hold connections: open ones and those that still drain. */
@@ -93,9 +120,8 @@ export class UpstreamRegistry {
     await Promise.allSettled(pools.map((pool) => pool.destroy()));
   }
 
-  private acquire(address: string, port: number, transport: UpstreamTransport): Origin {
-    const host = address.includes(":") ? `[${address}]` : address;
-    const url = `${transport.tls ? "https" : "http"}://${host}:${port}`;
+  private acquire(peer: string, transport: UpstreamTransport): Origin {
+    const url = `${transport.tls ? "https" : "http"}://${peer}`;
     const name = originName(url, transport);
     let origin = this.origins.get(name);
     if (origin === undefined) {
@@ -107,23 +133,28 @@ export class UpstreamRegistry {
   }
 
   private releaseAll(upstream: RegisteredUpstream): void {
-    for (const origin of upstream.origins.values()) {
+    for (const { origin } of upstream.peers.values()) {
       if (--origin.users > 0) continue;
       this.origins.delete(originName(origin.url, origin.transport));
-      const pool = origin.pool;
-      if (pool === undefined) continue;
-      origin.pool = undefined;
-      this.closing.add(pool);
-      pool
-        .close()
-        .catch(() => undefined)
-        .finally(() => this.closing.delete(pool));
+      this.closePool(origin);
     }
+  }
+
+  private closePool(origin: Origin): void {
+    const { pool } = origin;
+    if (pool === undefined) return;
+    origin.pool = undefined;
+    this.closing.add(pool);
+    pool
+      .close()
+      .catch(() => undefined)
+      .finally(() => this.closing.delete(pool));
   }
 }
 
-function peerName(address: string, port: number): string {
-  return `${address} ${port}`;
+/** `address:port`, IPv6 in brackets. */
+export function peerName(address: string, port: number): string {
+  return address.includes(":") ? `[${address}]:${port}` : `${address}:${port}`;
 }
 
 /** Only settings that belong to a connection tell origins apart; those of a request do not. */

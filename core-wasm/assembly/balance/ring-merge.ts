@@ -70,17 +70,23 @@ export function mergePoints(
       oldOwner += 2;
     }
     if (fresh == freshEnd) break;
-    if (!left--) return false;
+    // The point that stopped the old ones, and all that come before the next old one.
+    let bar = oldHash < oldEnd ? load<u32>(oldHash) : NONE;
     let bound = load<u32>(fresh, 4);
-    if (moves) {
-      let top = buckets + ((<usize>(bound >> shift)) << 2);
-      for (; bucket <= top; bucket += 4, oldBucket += 4) store<u32>(bucket, <u32>(hash - hashes) >> 2);
-    }
-    store<u32>(hash, bound);
-    store<u16>(owner, load<u16>(fresh));
-    hash += 4;
-    owner += 2;
-    fresh += 8;
+    do {
+      if (!left--) return false;
+      if (moves) {
+        let top = buckets + ((<usize>(bound >> shift)) << 2);
+        for (; bucket <= top; bucket += 4, oldBucket += 4) store<u32>(bucket, <u32>(hash - hashes) >> 2);
+      }
+      store<u32>(hash, bound);
+      store<u16>(owner, load<u16>(fresh));
+      hash += 4;
+      owner += 2;
+      fresh += 8;
+      if (fresh == freshEnd) break;
+      bound = load<u32>(fresh, 4);
+    } while (bound < bar || oldHash == oldEnd);
   }
   if (left) return false;
   if (!moves) countBuckets(hashes, hash, buckets, shift);
@@ -110,11 +116,16 @@ function runEnd(image: usize, low: usize, end: usize, owner: usize, fresh: usize
 
 /** Writes to `bucket` on, for each bucket and the end, how many of the hashes up to `end` come before it. */
 function countBuckets(hashes: usize, end: usize, bucket: usize, shift: u32): void {
-  let buckets = bucket;
-  for (let hash = hashes; hash < end; hash += 4) {
-    let top = buckets + ((<usize>(load<u32>(hash) >> shift)) << 2);
-    for (; bucket <= top; bucket += 4) store<u32>(bucket, <u32>(hash - hashes) >> 2);
+  let last = bucket + ((<usize>4) << (32 - shift));
+  memory.fill(bucket, 0, last + 4 - bucket);
+  for (let hash = hashes; hash < end; ) {
+    let after = bucket + ((<usize>(load<u32>(hash) >> shift)) << 2);
+    hash += 4;
+    store<u32>(after, <u32>(hash - hashes) >> 2, 4);
   }
-  let last = buckets + ((<usize>1) << (34 - shift));
-  for (; bucket <= last; bucket += 4) store<u32>(bucket, <u32>(end - hashes) >> 2);
+  let most: u32 = 0;
+  for (; bucket <= last; bucket += 4) {
+    most = max(most, load<u32>(bucket));
+    store<u32>(bucket, most);
+  }
 }

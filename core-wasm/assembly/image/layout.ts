@@ -21,7 +21,7 @@
  * Routes are in the order in which they would be tried: exact, regexes as written, prefixes from the longest on.
  */
 export const SHARD_MAGIC: u32 = 0x48534a4e;
-export const SHARD_VERSION: u32 = 1;
+export const SHARD_VERSION: u32 = 2;
 
 export const S_VERSION: usize = 4;
 export const S_CHECKSUM: usize = 8;

@@ -6,13 +6,10 @@ import {
   N_BITMAP,
   N_CHILDREN,
   N_EXACT,
-  N_PREFIX,
-  N_SEGMENTS,
   NODE_HEADER,
   pad8,
   ROUTE_EXACT,
   ROUTE_PREFIX,
-  ROUTE_SEGMENTS,
   ROUTE_SIZE,
   S_ROUTE_COUNT,
   S_ROUTES,
@@ -27,7 +24,10 @@ function goodTerminal(image: usize, at: usize, end: usize, kind: u32): bool {
   return load<u8>(image + load<u32>(image, S_ROUTES) + index * ROUTE_SIZE) == <u8>kind;
 }
 
-/** The size of the node at `at`, or 0 if it is wrong. `mark` has one byte for each word of the section. */
+/**
+ * The size of the node at `at`, or 0 if it is wrong. `mark` has a byte for each word of the section: 1 where a child is to
+ * begin that has not been reached yet. Children come after their parents, so none is marked after it was reached.
+ */
 function checkNode(image: usize, at: usize, end: usize, mark: usize, start: usize): u32 {
   let node = at;
   if (at + NODE_HEADER > end) return 0;
@@ -37,16 +37,10 @@ function checkNode(image: usize, at: usize, end: usize, mark: usize, start: usiz
   at += NODE_HEADER;
   if (pad8(label) > <u32>(end - at)) return 0;
   at += pad8(label);
-  if (flags & N_EXACT) {
-    if (!goodTerminal(image, at, end, ROUTE_EXACT)) return 0;
-    at += 4;
-  }
-  if (flags & N_SEGMENTS) {
-    if (!goodTerminal(image, at, end, ROUTE_SEGMENTS)) return 0;
-    at += 4;
-  }
-  if (flags & N_PREFIX) {
-    if (!goodTerminal(image, at, end, ROUTE_PREFIX)) return 0;
+  // Flags of terminals are in the order of the kinds of routes: exact, segments, prefix.
+  for (let kind: u32 = ROUTE_EXACT; kind <= ROUTE_PREFIX; kind++) {
+    if (!(flags & (N_EXACT << kind))) continue;
+    if (!goodTerminal(image, at, end, kind)) return 0;
     at += 4;
   }
   if (children) {
@@ -68,7 +62,7 @@ function checkNode(image: usize, at: usize, end: usize, mark: usize, start: usiz
       let offset = load<u32>(at);
       let child = image + offset;
       if (child <= node || child >= end || offset & 3) return 0;
-      store<u8>(mark + ((child - start) >> 2), load<u8>(mark + ((child - start) >> 2)) | 1);
+      store<u8>(mark + ((child - start) >> 2), 1);
     }
   } else if (flags & N_BITMAP) {
     return 0;
@@ -98,11 +92,11 @@ export function validateTrie(image: usize, from: u32, to: u32): i32 {
       status = E_CORRUPT;
       break;
     }
-    store<u8>(mark + ((at - start) >> 2), load<u8>(mark + ((at - start) >> 2)) | 2);
+    store<u8>(mark + ((at - start) >> 2), 0);
     at += size;
   }
   for (let i: u32 = 0; i < words && status == OK; i++) {
-    if (load<u8>(mark + i) == 1) status = E_CORRUPT;
+    if (load<u8>(mark + i)) status = E_CORRUPT;
   }
   free(mark);
   return status;

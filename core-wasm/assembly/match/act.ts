@@ -101,10 +101,8 @@ export const STAGE_DONE: u32 = 5;
 export function refuse(ctx: usize, status: u32): i32 {
   store<u32>(ctx, ACTION_RETURN, D_ACTION);
   store<u32>(ctx, status, D_STATUS);
-  store<u32>(ctx, 0, D_TEXT);
-  store<u32>(ctx, 0, D_TEXT_LENGTH);
-  store<u32>(ctx, 0, D_TYPE_LENGTH);
-  store<u32>(ctx, 0, D_SETTINGS_LENGTH);
+  // Text, content type and settings: address and length of each.
+  memory.fill(ctx + D_TEXT, 0, 24);
   store<u32>(ctx, STAGE_DONE, X_STAGE);
   return OK;
 }
@@ -180,18 +178,12 @@ function renderKey(ctx: usize, key: usize, template: usize): u32 {
   return length;
 }
 
-/** The session id that a cookie of eight hexadecimal digits names; 0 for any other. */
+/** The session id that a cookie of eight hexadecimal digits names. Other digits name some id too, but hardly that of a peer. */
 function sessionOf(at: usize, length: u32): u32 {
   let id: u32 = 0;
-  if (length != 8) return 0;
-  for (let i: u32 = 0; i < 8; i++) {
+  for (let i: u32 = 0; i < 8 && length == 8; i++) {
     let c: u32 = load<u8>(at + i);
-    let digit = c - 48;
-    if (digit > 9) {
-      digit = (c | 32) - 87;
-      if (digit - 10 > 5) return 0;
-    }
-    id = (id << 4) | digit;
+    id = (id << 4) | ((c & 15) + (c >> 6) * 9);
   }
   return id;
 }
@@ -250,7 +242,8 @@ export function pickPeer(ctx: usize): i32 {
     store<u32>(ctx, STAGE_DONE, X_STAGE);
     store<u32>(ctx, ACTION_PROXY, D_ACTION);
   }
-  store<u32>(ctx, status == BUSY ? marks | MARK_BUSY : marks, D_MARKS);
+  if (status == BUSY) marks |= MARK_BUSY;
+  if (marks) store<u32>(ctx, marks, D_MARKS);
   return OK;
 }
 

@@ -23,9 +23,6 @@ import { peerSetOwner, peerSetPosition } from "../balance/peer-set-pick";
 import { mix32 } from "../memory/bytes";
 import { OK } from "../status";
 import {
-  CURSOR_FAILING,
-  CURSOR_UNDER_WAY,
-  cursorAt,
   D_PEER,
   D_PEERS,
   D_POSITION,
@@ -38,14 +35,24 @@ import {
   X_TRIED,
   X_TRIED_COUNT,
 } from "../table/context";
-import { COUNT_CHECKED, COUNT_CONNS, COUNT_FAILS, COUNT_PROBED, countsOf, slotOf, tokenOf } from "../table/peer-slots";
+import {
+  COUNT_CHECKED,
+  COUNT_CONNS,
+  COUNT_FAILS,
+  COUNT_PROBED,
+  CURSOR_FAILING,
+  CURSOR_UNDER_WAY,
+  countsOf,
+  cursorOf,
+  slotOf,
+  tokenOf,
+} from "../table/peer-slots";
 import {
   TROUBLE_CAPPED,
   TROUBLE_COUNTED,
   TROUBLE_RAMPS,
   TROUBLE_STATES,
   TROUBLE_WEIGHTS,
-  U_CURSOR,
   U_TROUBLE,
   U_WEIGHT,
 } from "../table/upstream-record";
@@ -120,6 +127,19 @@ function ipHash(ctx: usize, key: u32): u32 {
 }
 
 /**
+ * Plain round robin, which smooth round robin is with equal weights. A context begins anywhere, so that many do not move in
+ * step.
+ */
+function nextTurn(ctx: usize, cursor: usize, count: u32): u32 {
+  let turn = load<u32>(cursor);
+  if (!turn) turn = <u32>((<u64>mix32(load<u32>(ctx, X_RANDOM)) * <u64>count) >> 32) + 1;
+  // The cursor is beyond the peers only after a change; a division for every request would be felt.
+  else if (turn > count) turn = turn == count + 1 ? 1 : ((turn - 1) % count) + 1;
+  store<u32>(cursor, turn + 1);
+  return turn - 1;
+}
+
+/**
  * The peer that a method names at once; NONE where it has to look at all of them. `plain`: a first try, with equal weights.
  * A retry leaves the cursor where it is, so that it takes nobody's turn.
  */
@@ -134,14 +154,7 @@ function firstChoice(ctx: usize, method: u32, hashed: bool, hash: u32, plain: bo
     return load<u8>(image, I_FLAGS) & <u8>SET_BOUNDED ? NONE : peer;
   }
   if (!plain || (method >= METHOD_LEAST_CONN && method <= METHOD_RANDOM_TWO)) return NONE;
-  // With equal weights smooth round robin is the plain one. A context begins anywhere, so that many do not move in step.
-  let cursor: usize = load<u32>(ctx, X_CURSOR);
-  let turn = load<u32>(cursor);
-  if (!turn) turn = <u32>((<u64>mix32(load<u32>(ctx, X_RANDOM)) * <u64>count) >> 32) + 1;
-  // The cursor is beyond the peers only after a change; a division for every request would be felt.
-  else if (turn > count) turn = turn == count + 1 ? 1 : ((turn - 1) % count) + 1;
-  store<u32>(cursor, turn + 1);
-  return turn - 1;
+  return nextTurn(ctx, load<u32>(ctx, X_CURSOR), count);
 }
 
 /** The choice of a method among the usable peers, of which there is one. */
@@ -197,10 +210,17 @@ export function choosePeer(ctx: usize, hashed: bool, hash: u32, session: u32, tr
   let image: usize = load<u32>(ctx, D_PEERS);
   let record: usize = load<u32>(ctx, D_UPSTREAM);
   let trouble = load<u32>(record, U_TROUBLE);
-  let cursor = cursorAt(ctx, load<u32>(record, U_CURSOR));
-  store<u32>(ctx, <u32>cursor, X_CURSOR);
+  let cursor = cursorOf(ctx, record);
   let failing = load<u32>(cursor, CURSOR_FAILING);
   let method: u32 = load<u8>(image, I_METHOD);
+  if (!(method | trouble | failing | count | session)) {
+    // Round robin with nothing to look at: most requests.
+    let turn = nextTurn(ctx, cursor, load<u32>(image, I_PEER_COUNT));
+    store<u32>(ctx, turn, D_PEER);
+    store<u32>(ctx, turn, D_POSITION);
+    return OK;
+  }
+  store<u32>(ctx, <u32>cursor, X_CURSOR);
   let easy = !(trouble & (TROUBLE_STATES | TROUBLE_CAPPED)) && !failing && !count;
   store<u32>(ctx, easy ? EASY : 0, X_FORGIVEN);
   if (!easy) {

@@ -25,7 +25,6 @@ import {
 } from "../image/layout";
 import { regexTest } from "../regex/regex";
 import { takeHost, takePlainHost } from "../request/host";
-import { startOutput } from "../request/render";
 import { takeTarget } from "../request/target";
 import { E_POINTER, E_STATE, NEED, OK } from "../status";
 import {
@@ -42,6 +41,7 @@ import {
   X_FLAGS,
   X_GUARD,
   X_HANDLE,
+  X_HOST_LENGTH,
   X_INPUT,
   X_INPUT_CAPACITY,
   X_NEED_COUNT,
@@ -157,9 +157,8 @@ function unmatched(ctx: usize): i32 {
   return act(ctx, image, load<u32>(image, S_UNMATCHED));
 }
 
-/** Tries the candidate at hand and those after it. */
-function tryCandidates(ctx: usize, image: usize): i32 {
-  let index = load<u32>(ctx, X_CANDIDATE);
+/** Tries the candidate `index` and those after it. */
+function tryCandidates(ctx: usize, image: usize, index: u32): i32 {
   while (true) {
     if (tracing(ctx)) traceSkipped(ctx, image, index);
     if (index == NONE) return unmatched(ctx);
@@ -191,9 +190,8 @@ function tryCandidates(ctx: usize, image: usize): i32 {
 /** Begins with the routes of a shard. */
 function startRoutes(ctx: usize, image: usize): i32 {
   store<u32>(ctx, STAGE_ROUTES, X_STAGE);
-  searchTrie(ctx, <usize>load<u32>(ctx, X_HANDLE));
-  if (load<u32>(ctx, X_CANDIDATE) == NONE) store<u32>(ctx, afterExact(ctx, image), X_CANDIDATE);
-  return tryCandidates(ctx, image);
+  let exact = searchTrie(ctx, <usize>load<u32>(ctx, X_HANDLE));
+  return tryCandidates(ctx, image, exact == NONE ? afterExact(ctx, image) : exact);
 }
 
 /** Tries the guard at hand and those after it, then the routes. */
@@ -236,16 +234,15 @@ export function decide(ctx: usize, hostLength: u32, targetLength: u32, flags: u3
   store<u32>(ctx, 0, X_TRACE_COUNT);
   store<u32>(ctx, 0, X_HANDLE);
   store<u64>(ctx, 0, X_TRACED);
-  startOutput(ctx);
   let input: usize = load<u32>(ctx, X_INPUT);
   let table: usize = load<u32>(ctx, X_TABLE);
   let handle: usize = 0;
-  if (hostLength - 1 < MAX_HOST && !tracing(ctx)) {
-    handle = findPlainHost(ctx, table, takePlainHost(ctx, input, hostLength));
-  }
+  let plain = hostLength - 1 < MAX_HOST && !tracing(ctx);
+  if (plain) handle = findPlainHost(ctx, table, takePlainHost(ctx, input, hostLength), hostLength);
   if (!handle && !takeHost(ctx, input, hostLength)) return refuse(ctx, 400);
   if (!takeTarget(ctx, input + targetAt, targetLength)) return refuse(ctx, 400);
-  if (!handle) handle = findShard(ctx, table);
+  // A host of the length that it came with is the one that was looked up already.
+  if (!handle) handle = findShard(ctx, table, plain && load<u32>(ctx, X_HOST_LENGTH) == hostLength);
   if (!handle) return unmatched(ctx);
   let image = imageOf(handle);
   store<u32>(ctx, <u32>handle, X_HANDLE);
@@ -268,6 +265,6 @@ export function goOn(ctx: usize): i32 {
   if (status != OK) return status;
   if (stage == STAGE_PICK) return pickPeer(ctx);
   if (stage == STAGE_GUARDS) return tryGuards(ctx, image);
-  if (stage == STAGE_ROUTES) return tryCandidates(ctx, image);
+  if (stage == STAGE_ROUTES) return tryCandidates(ctx, image, load<u32>(ctx, X_CANDIDATE));
   return unmatched(ctx);
 }

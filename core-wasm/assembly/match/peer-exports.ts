@@ -2,24 +2,16 @@
 import { I_MAX_FAILS, I_PEER_COUNT } from "../balance/peer-set-layout";
 import { inMemory } from "../memory/heap";
 import { E_POINTER, E_STATE, OK } from "../status";
-import {
-  CURSOR_FAILING,
-  CURSOR_UNDER_WAY,
-  cursorAt,
-  D_PEERS,
-  D_UPSTREAM,
-  looksLikeContext,
-  X_NEED_COUNT,
-  X_NOW,
-  X_RANDOM,
-  X_TABLE,
-} from "../table/context";
+import { D_PEERS, D_UPSTREAM, looksLikeContext, X_NEED_COUNT, X_NOW, X_RANDOM, X_TABLE } from "../table/context";
 import {
   COUNT_CHECKED,
   COUNT_CONNS,
   COUNT_FAILS,
   COUNT_PROBED,
+  CURSOR_FAILING,
+  CURSOR_UNDER_WAY,
   countsOf,
+  cursorOf,
   SLOT_STATE,
   SLOT_UPSTREAM,
   STATE_MASK,
@@ -27,7 +19,7 @@ import {
   slotOf,
 } from "../table/peer-slots";
 import { isTable } from "../table/table";
-import { U_CURSOR, U_PEERS } from "../table/upstream-record";
+import { U_PEERS } from "../table/upstream-record";
 import { findUpstream } from "../table/upstreams";
 import { choosePeer } from "./choose-peer";
 import { isOut } from "./usable";
@@ -67,7 +59,7 @@ export function peer_done(ctx: usize, token: u32, failed: u32): i32 {
   let slot = slotOf(load<u32>(ctx, X_TABLE), token);
   if (!slot) return OK;
   let record: usize = load<u32>(slot, SLOT_UPSTREAM);
-  let cursor = cursorAt(ctx, load<u32>(record, U_CURSOR));
+  let cursor = cursorOf(ctx, record);
   let counts = countsOf(ctx, token);
   // Of a request that began before its upstream was counted, there is nothing to take back.
   let conns = load<u32>(counts, COUNT_CONNS);

@@ -10,8 +10,17 @@ import {
   peerAt,
 } from "../balance/peer-set-layout";
 import { mix32 } from "../memory/bytes";
-import { CURSOR_BEGUN, D_PEERS, D_UPSTREAM, X_CURSOR, X_NOW, X_RANDOM, X_TABLE } from "../table/context";
-import { COUNT_CONNS, countsOf, SLOT_RAMPS, SLOT_SINCE, SLOT_STATE, slotOf, tokenOf } from "../table/peer-slots";
+import { D_PEERS, D_UPSTREAM, X_CURSOR, X_NOW, X_RANDOM, X_TABLE } from "../table/context";
+import {
+  COUNT_CONNS,
+  CURSOR_BEGUN,
+  countsOf,
+  SLOT_RAMPS,
+  SLOT_SINCE,
+  SLOT_STATE,
+  slotOf,
+  tokenOf,
+} from "../table/peer-slots";
 import { TROUBLE_RAMPS, TROUBLE_WEIGHTS, U_TROUBLE } from "../table/upstream-record";
 import { usable } from "./usable";
 

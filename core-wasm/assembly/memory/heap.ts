@@ -3,9 +3,9 @@
  * al., 2004), in linear memory. Its whole state lives in memory, none in globals.
  *
  * Arena, at the first 16-byte boundary after the static data:
- *   0  u32 magic      16  u32 bitmap of first levels
- *   4  u32 end        20  u32 bitmap of second levels [FIRST_LEVELS]
- *   8  u32 used bytes  (after that) u32 head of free list [FIRST_LEVELS * SECOND_LEVELS]
+ *   0  u32 magic      12  u32 bitmap of second levels [FIRST_LEVELS]
+ *   4  u32 end        (after that) u32 head of free list [FIRST_LEVELS * SECOND_LEVELS]
+ *   8  u32 used bytes
  *
  * Block: 16 bytes of header, then the payload (16-byte aligned).
  *   0  u32 size of the payload, a multiple of 16; bit 0 set while in use
@@ -23,10 +23,9 @@ const SECOND_BITS: u32 = 4;
 
 const A_END: usize = 4;
 const A_USED: usize = 8;
-const A_FIRST: usize = 16;
-const A_SECOND: usize = 20;
-const A_HEADS: usize = 20 + 26 * 4;
-const A_SIZE: usize = 20 + 26 * 4 + 26 * 16 * 4;
+const A_BITMAPS: usize = 12;
+const A_HEADS: usize = 12 + 26 * 4;
+const A_SIZE: usize = 12 + 26 * 4 + 26 * 16 * 4;
 
 const B_PREVIOUS: usize = 4;
 const B_NEXT_FREE: usize = 8;
@@ -61,6 +60,11 @@ function headAddress(base: usize, list: u32): usize {
   return base + A_HEADS + ((<usize>list) << 2);
 }
 
+/** Address of the bitmap that says whether a list and its neighbours hold blocks. */
+function bitmapAddress(base: usize, list: u32): usize {
+  return base + A_BITMAPS + ((<usize>(list >> SECOND_BITS)) << 2);
+}
+
 function insertFree(base: usize, block: usize): void {
   let list = listOf(sizeOf(block));
   let head = headAddress(base, list);
@@ -69,10 +73,8 @@ function insertFree(base: usize, block: usize): void {
   store<u32>(block, 0, B_PREVIOUS_FREE);
   if (old) store<u32>(old, <u32>block, B_PREVIOUS_FREE);
   store<u32>(head, <u32>block);
-  let first = list >> SECOND_BITS;
-  let second = base + A_SECOND + ((<usize>first) << 2);
+  let second = bitmapAddress(base, list);
   store<u32>(second, load<u32>(second) | (1 << (list & (SECOND_LEVELS - 1))));
-  store<u32>(base, load<u32>(base, A_FIRST) | (1 << first), A_FIRST);
 }
 
 function removeFree(base: usize, block: usize): void {
@@ -86,11 +88,8 @@ function removeFree(base: usize, block: usize): void {
   }
   store<u32>(headAddress(base, list), next);
   if (next) return;
-  let first = list >> SECOND_BITS;
-  let second = base + A_SECOND + ((<usize>first) << 2);
-  let map = load<u32>(second) & ~(1 << (list & (SECOND_LEVELS - 1)));
-  store<u32>(second, map);
-  if (!map) store<u32>(base, load<u32>(base, A_FIRST) & ~(1 << first), A_FIRST);
+  let second = bitmapAddress(base, list);
+  store<u32>(second, load<u32>(second) & ~(1 << (list & (SECOND_LEVELS - 1))));
 }
 
 /** Makes the memory from `start` to `end` one free block, closed by an end block; joins a free block before it. */
@@ -149,15 +148,13 @@ function findFree(base: usize, size: u32): usize {
   if (size >= 256) rounded += (1 << (31 - clz(size) - SECOND_BITS)) - 1;
   let list = listOf(rounded);
   let first = list >> SECOND_BITS;
-  if (first >= FIRST_LEVELS) return 0;
-  let map = load<u32>(base + A_SECOND + ((<usize>first) << 2)) & (0xffffffff << (list & (SECOND_LEVELS - 1)));
-  if (!map) {
-    let above = load<u32>(base, A_FIRST) & (0xfffffffe << first);
-    if (!above) return 0;
-    first = ctz(above);
-    map = load<u32>(base + A_SECOND + ((<usize>first) << 2));
+  let wanted: u32 = 0xffffffff << (list & (SECOND_LEVELS - 1));
+  for (; first < FIRST_LEVELS; first++) {
+    let map = load<u32>(base + ((<usize>first) << 2), A_BITMAPS) & wanted;
+    if (map) return load<u32>(headAddress(base, (first << SECOND_BITS) | ctz(map)));
+    wanted = 0xffffffff;
   }
-  return load<u32>(headAddress(base, (first << SECOND_BITS) | ctz(map)));
+  return 0;
 }
 
 /** Memory of at least `size` bytes, 16-byte aligned, not cleared; 0 if it can't be had. May grow (and so move) the memory. */

@@ -2,6 +2,7 @@
  * Program to DFA by subset construction. The search for a match anywhere is built in: unless anchored, every state also
  * holds the threads that begin at its place. A state that has matched is ACCEPT, one that cannot match any more is DEAD.
  */
+import { sameBytes } from "../memory/bytes";
 import { findByteClasses } from "./byte-classes";
 import { AT_BEGIN, AT_END, close, resetVisited } from "./closure";
 import {
@@ -17,7 +18,7 @@ import {
 } from "./dfa-work";
 import { ACCEPT, DEAD, FIRST_ROW, NEXT, OP, OP_ASSERT } from "./image";
 import { MAX_STATES, MAX_STEPS, MAX_TABLE_BYTES } from "./limits";
-import { sameBytes, takes } from "./sets";
+import { takes } from "./sets";
 import { CLASS_COUNT, INSTRUCTION_COUNT, instructionAt, SET_AREA, STATE_COUNT, STEPS, VISITED_COUNT } from "./work";
 
 /** Answer of `addState` and `determinize`: the DFA would be too large, or take too long to build. */

@@ -1,4 +1,5 @@
 /** What follows an opening parenthesis: groups, names, flags, and the Perl syntax that RE2 does not have. */
+import { sameBytes } from "../memory/bytes";
 import { isDigit, isWordByte, lookUp } from "./escape";
 import {
   BACKREFERENCE,
@@ -11,7 +12,6 @@ import {
   PAREN_UNCLOSED,
   RECURSION,
 } from "./limits";
-import { sameBytes } from "./sets";
 import { NO_CAPTURE, newGroup } from "./tree";
 import {
   DEPTH,

@@ -1,6 +1,7 @@
 /** Classes that have a name: `[[:alpha:]]` and its family, \d \s \w. */
+import { sameBytes } from "../memory/bytes";
 import { SET_BYTES } from "./image";
-import { sameBytes, setAdd, setFold, setNegate, setUnite } from "./sets";
+import { setAdd, setFold, setNegate, setUnite } from "./sets";
 import { FLAGS, FOLD, NAMED_SET, VALUE } from "./work";
 
 /**

@@ -1,4 +1,5 @@
 /** Sets of bytes, u8[32]: bit b of the set says whether byte b is in it. */
+import { sameBytes } from "../memory/bytes";
 import { HIGH, LOW, OP, OP_RANGE, OTHER, SET_BYTES } from "./image";
 import { SET_AREA, SET_COUNT } from "./work";
 
@@ -30,12 +31,6 @@ export function setNegate(set: usize): void {
 /** Adds all of `other`. */
 export function setUnite(set: usize, other: usize): void {
   for (let i: usize = 0; i < SET_BYTES; i += 8) store<u64>(set + i, load<u64>(set + i) | load<u64>(other + i));
-}
-
-/** Whether two regions hold the same. */
-export function sameBytes(a: usize, b: usize, length: u32): bool {
-  for (const end = a + length; a < end; a++, b++) if (load<u8>(a) !== load<u8>(b)) return false;
-  return true;
 }
 
 /** Index of the set among those of the pattern; it is added if it is new. */

@@ -62,25 +62,21 @@ function validateDfa(image: usize, stride: u32, cells: u32): bool {
 
 /** Checks one instruction of a program of `count` with `sets` sets. */
 function validateInstruction(at: usize, count: u32, sets: u32): bool {
+  const op: u32 = load<u8>(at, OP);
   const low: u32 = load<u8>(at, LOW);
   const high: u32 = load<u8>(at, HIGH);
   const other: u32 = load<u16>(at, OTHER);
-  if (load<u8>(at, HIGH + 1) || load<u16>(at, NEXT) >= count) return false;
-  switch (<u32>load<u8>(at, OP)) {
-    case OP_MATCH:
-      return !low && !high && !other && !load<u16>(at, NEXT);
-    case OP_RANGE:
-      return low <= high && !other;
-    case OP_SET:
-      return !low && !high && other < sets;
-    case OP_SPLIT:
-      return !low && !high && other < count;
-    case OP_SAVE:
-      return low < MAX_SLOTS && !high && !other;
-    case OP_ASSERT:
-      return low <= NO_WORD_EDGE && !high && !other;
-  }
-  return false;
+  const next: u32 = load<u16>(at, NEXT);
+  // A field that the operation does not name has room for nothing but zero.
+  let lows: u32 = 1;
+  let others: u32 = 1;
+  if (op === OP_SAVE) lows = MAX_SLOTS;
+  if (op === OP_ASSERT) lows = NO_WORD_EDGE + 1;
+  if (op === OP_SET) others = sets;
+  if (op === OP_SPLIT) others = count;
+  if (load<u8>(at, HIGH + 1) || next >= (op === OP_MATCH ? 1 : count) || op > OP_ASSERT || other >= others)
+    return false;
+  return op === OP_RANGE ? low <= high : low < lows && !high;
 }
 
 /** Whether the `length` bytes at `image` are an image that can be run safely. Reads nothing outside of them. */

@@ -33,7 +33,7 @@ export function targetClass(c: u32): u32 {
   return <u32>load<u8>(BYTES + c) & 7;
 }
 
-/** True if a byte has one of these bits. */
-export function isByte(c: u32, bits: u32): bool {
-  return (<u32>load<u8>(BYTES + c) & bits) != 0;
+/** Those of these bits that a byte has. */
+export function byteBits(c: u32, bits: u32): u32 {
+  return <u32>load<u8>(BYTES + c) & bits;
 }

@@ -1,8 +1,8 @@
 /** The host of a request, normalised as NGINX does (ngx_http_validate_host): lower case, no port, no final dot. */
 import { MAX_HOST } from "../image/layout";
-import { HASH_PRIME, hashEnd, hashStart, lower } from "../memory/bytes";
+import { HASH_PRIME, hashEnd, hashStart } from "../memory/bytes";
 import { X_HOST, X_HOST_LENGTH } from "../table/context";
-import { IN_HOST, isByte } from "./byte-classes";
+import { byteBits, IN_HOST } from "./byte-classes";
 
 /** True if the bytes are a port: digits only, at most five of them, or nothing. */
 function isPort(at: usize, length: u32): bool {
@@ -40,7 +40,7 @@ export function normaliseHost(to: usize, from: usize, length: u32): i32 {
   let i: u32 = 0;
   for (; i < length; i++) {
     let c: u32 = load<u8>(from + i);
-    if (!isByte(c, IN_HOST)) {
+    if (!byteBits(c, IN_HOST)) {
       if (c == 58 && isPort(from + i + 1, length - i - 1)) break;
       if (c != 91 || i) return -1;
       let size = bracketed(to, from, length);
@@ -48,7 +48,7 @@ export function normaliseHost(to: usize, from: usize, length: u32): i32 {
       store<u64>(to + size, 0);
       return size;
     }
-    store<u8>(to + i, lower(c));
+    store<u8>(to + i, c - 65 < 26 ? c | 32 : c);
     if (c == 46 && i && load<u8>(from + i - 1) == 46) return -1;
   }
   if (i && load<u8>(to + i - 1) == 46) i--;

@@ -19,18 +19,18 @@ import {
   X_VALUE_LENGTH,
   X_WRITE,
 } from "../table/context";
-import { ESCAPE_HEADER, ESCAPE_LOCATION, ESCAPE_PATH, isByte } from "./byte-classes";
+import { byteBits, ESCAPE_HEADER, ESCAPE_LOCATION, ESCAPE_PATH } from "./byte-classes";
 import { hasGroups } from "./groups";
 import { argumentValue, cookieValue, REQUEST_PARTS, requestPart, slotValue, variableValue } from "./values";
 
-/** How bytes are written. BODY: as they are. */
+/** How bytes are written: what becomes an escape (a set of byte-classes.ts). BODY: nothing. */
 export const MODE_BODY: u32 = 0;
 /** Location: control characters, blanks and bytes above 126 become escapes. */
-export const MODE_LOCATION: u32 = 1;
+export const MODE_LOCATION: u32 = ESCAPE_LOCATION;
 /** Header value: control characters become escapes. */
-export const MODE_HEADER: u32 = 2;
+export const MODE_HEADER: u32 = ESCAPE_HEADER;
 /** Path for the upstream: the text of the object as in a location, values of the request by `escapePath`. */
-export const MODE_PATH: u32 = 3;
+export const MODE_PATH: u32 = ESCAPE_PATH;
 
 export function startOutput(ctx: usize): void {
   store<u32>(ctx, load<u32>(ctx, X_OUTPUT), X_WRITE);
@@ -60,11 +60,15 @@ function hexDigit(n: u32): u32 {
 
 /** Writes bytes, those with a bit of `set` as %XX. */
 function writeEscaped(ctx: usize, from: usize, length: u32, set: u32): void {
+  if (!set) {
+    writeBytes(ctx, from, length);
+    return;
+  }
   let to: usize = load<u32>(ctx, X_WRITE);
   let end = <usize>load<u32>(ctx, X_OUTPUT) + load<u32>(ctx, X_OUTPUT_CAPACITY);
   for (let i: u32 = 0; i < length && to <= end; i++) {
     let c: u32 = load<u8>(from + i);
-    let escaped = isByte(c, set);
+    let escaped = byteBits(c, set);
     if (to + (escaped ? 3 : 1) > end) {
       to = end + 1;
     } else if (escaped) {
@@ -86,21 +90,11 @@ function pathIsRaw(ctx: usize): bool {
 
 /** Writes a piece of the normalised path: escaped again if it was decoded, else as the client sent it. */
 export function writePath(ctx: usize, from: usize, length: u32): void {
-  if (pathIsRaw(ctx)) writeBytes(ctx, from, length);
-  else writeEscaped(ctx, from, length, ESCAPE_PATH);
+  writeEscaped(ctx, from, length, pathIsRaw(ctx) ? MODE_BODY : MODE_PATH);
 }
 
 function writeValue(ctx: usize, mode: u32): void {
-  let from: usize = load<u32>(ctx, X_VALUE);
-  let length = load<u32>(ctx, X_VALUE_LENGTH);
-  if (mode == MODE_BODY) writeBytes(ctx, from, length);
-  else
-    writeEscaped(
-      ctx,
-      from,
-      length,
-      mode == MODE_LOCATION ? ESCAPE_LOCATION : mode == MODE_HEADER ? ESCAPE_HEADER : ESCAPE_PATH,
-    );
+  writeEscaped(ctx, load<u32>(ctx, X_VALUE), load<u32>(ctx, X_VALUE_LENGTH), mode);
 }
 
 function writeGroup(ctx: usize, group: u32, mode: u32): void {
@@ -113,9 +107,7 @@ function writeGroup(ctx: usize, group: u32, mode: u32): void {
     writePath(ctx, from, end - start);
     return;
   }
-  store<u32>(ctx, <u32>from, X_VALUE);
-  store<u32>(ctx, end - start, X_VALUE_LENGTH);
-  writeValue(ctx, mode);
+  writeEscaped(ctx, from, end - start, mode);
 }
 
 /**
@@ -131,8 +123,7 @@ export function render(ctx: usize, at: usize, length: u32, mode: u32, base: u32,
     at += 4;
     switch (op) {
       case PART_TEXT:
-        if (mode == MODE_BODY) writeBytes(ctx, at, field);
-        else writeEscaped(ctx, at, field, mode == MODE_HEADER ? ESCAPE_HEADER : ESCAPE_LOCATION);
+        writeEscaped(ctx, at, field, mode == MODE_PATH ? MODE_LOCATION : mode);
         break;
       case PART_GROUP:
         writeGroup(ctx, argument, mode);

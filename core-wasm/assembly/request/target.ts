@@ -31,8 +31,8 @@ function hexValue(c: u32): u32 {
 
 /** Splits what follows the path: the query without its question mark (0 if there is none), up to a fragment. */
 function takeQuery(ctx: usize, at: usize, end: usize): bool {
-  store<u32>(ctx, 0, X_QUERY);
-  store<u32>(ctx, 0, X_QUERY_LENGTH);
+  // Both words of the query.
+  store<u64>(ctx, 0, X_QUERY);
   if (at == end) return true;
   let start = at + 1;
   let stop: usize = load<u8>(at) == <u8>QUESTION ? 0 : start - 1;
@@ -137,23 +137,20 @@ const SLASHES: u64 = 0x2f2f2f2f2f2f2f2f;
  * past its end.
  */
 function plainLength(at: usize, length: u32): u32 {
-  let afterSlash: u64 = 0;
   for (let left = <i32>length; left > 0; left -= 8, at += 8) {
     let w = load<u64>(at);
+    let next = load<u64>(at, 1);
     if (left < 8) {
       // What is beyond the end counts as a letter.
       let mask = ((<u64>1) << ((<u64>left) << 3)) - 1;
       w = (w & mask) | ((LOW * 0x61) & ~mask);
+      next = w >> 8;
     }
     let a = (w & ~(LOW * 6)) ^ (LOW * 0x21);
     let b = (w | (LOW << 6)) ^ (LOW * 0x7f);
-    let slashes = w ^ SLASHES;
-    let dots = slashes & ~LOW;
-    slashes = (slashes - LOW) & ~slashes & HIGH;
-    dots = (dots - LOW) & ~dots & HIGH;
-    let marks = ((a - LOW) & ~a) | ((b - LOW) & ~b) | ((w - LOW * 0x21) & ~w);
-    if ((marks & HIGH) | (((slashes << 8) | afterSlash) & dots)) return length - <u32>left;
-    afterSlash = slashes >> 56;
+    let c = (w ^ SLASHES) | ((next ^ SLASHES) & ~LOW);
+    let marks = ((a - LOW) & ~a) | ((b - LOW) & ~b) | ((c - LOW) & ~c) | ((w - LOW * 0x21) & ~w);
+    if (marks & HIGH) return length - <u32>left;
   }
   return length;
 }

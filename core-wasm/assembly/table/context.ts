@@ -70,10 +70,7 @@ export const X_VALUE: usize = 160;
 export const X_VALUE_LENGTH: usize = 164;
 /** Whether the groups below are those of the route at hand; the values are in request/groups.ts. */
 export const X_CAPTURED: usize = 168;
-export const X_CURSORS: usize = 172;
-export const X_CURSOR_COUNT: usize = 176;
 export const X_SCRATCH: usize = 180;
-export const X_SCRATCH_SIZE: usize = 184;
 export const X_DECODED: usize = 188;
 export const X_NEXT_CONTEXT: usize = 192;
 export const X_STAGE: usize = 196;
@@ -114,15 +111,6 @@ export const KEY_SLOTS: u32 = MAX_SLOTS;
 /** All slots; X_NEED_LIST leaves room for as many. */
 export const ALL_SLOTS: u32 = MAX_SLOTS + MAX_KEY_SLOTS;
 
-/**
- * Cursor of an upstream, 16 bytes: 0 u32 index of the peer whose turn it is, + 1 (0: not begun) | 4 u32 1 once smooth round
- * robin has begun | 8 u32 requests under way | 12 u32 peers with failures
- */
-export const CURSOR_BEGUN: usize = 4;
-export const CURSOR_UNDER_WAY: usize = 8;
-export const CURSOR_FAILING: usize = 12;
-export const CURSOR_SIZE: u32 = 16;
-
 /** Bytes of the counts of a peer slot. */
 export const COUNTS_SIZE: u32 = 24;
 
@@ -137,21 +125,17 @@ export const TRACE_CAPACITY: u32 = 1024;
 /** A context with buffers of these sizes; 0 if memory is short. Not yet known to its table. */
 export function newContext(table: usize, input: u32, output: u32): usize {
   if (input > LARGEST_BUFFER || output > LARGEST_BUFFER) return 0;
-  let ctx = alloc(CONTEXT_SIZE);
-  // One block: input, decoded path, output.
-  let buffers = alloc(input * 2 + output + SLACK * 3);
-  if (!ctx || !buffers) {
-    free(ctx);
-    free(buffers);
-    return 0;
-  }
+  // Behind it: input, decoded path, output.
+  let ctx = alloc(CONTEXT_SIZE + input * 2 + output + SLACK * 3);
+  if (!ctx) return 0;
+  let buffers = <u32>ctx + CONTEXT_SIZE;
   memory.fill(ctx, 0, CONTEXT_SIZE);
   store<u32>(ctx, CONTEXT_MAGIC);
   store<u32>(ctx, <u32>table, X_TABLE);
-  store<u32>(ctx, <u32>buffers, X_INPUT);
+  store<u32>(ctx, buffers, X_INPUT);
   store<u32>(ctx, input, X_INPUT_CAPACITY);
-  store<u32>(ctx, <u32>buffers + input + SLACK, X_DECODED);
-  store<u32>(ctx, <u32>buffers + (input + SLACK) * 2, X_OUTPUT);
+  store<u32>(ctx, buffers + input + SLACK, X_DECODED);
+  store<u32>(ctx, buffers + (input + SLACK) * 2, X_OUTPUT);
   store<u32>(ctx, output, X_OUTPUT_CAPACITY);
   store<u32>(ctx, <u32>(ctx + X_NEED_LIST), X_NEEDS);
   return ctx;
@@ -160,8 +144,6 @@ export function newContext(table: usize, input: u32, output: u32): usize {
 /** Frees a context that its table no longer knows. */
 export function freeContext(ctx: usize): void {
   store<u32>(ctx, 0);
-  free(load<u32>(ctx, X_INPUT));
-  free(load<u32>(ctx, X_CURSORS));
   free(load<u32>(ctx, X_COUNTS));
   free(load<u32>(ctx, X_SCRATCH));
   free(load<u32>(ctx, X_TRACE));
@@ -189,23 +171,11 @@ export function keepTrace(ctx: usize, on: bool): bool {
   return !on || trace != 0;
 }
 
-/** The cursor of an upstream. */
-export function cursorAt(ctx: usize, index: u32): usize {
-  return <usize>load<u32>(ctx, X_CURSORS) + index * CURSOR_SIZE;
-}
-
-/** Makes room for `count` cursors; those there keep their values. False if memory is short. */
-export function growCursors(ctx: usize, count: u32): bool {
-  return growArray(ctx + X_CURSORS, count, CURSOR_SIZE);
-}
-
-/** Makes room for the counts of `count` peer slots; those there keep their values. False if memory is short. */
-export function growCounts(ctx: usize, count: u32): bool {
-  return growArray(ctx + X_COUNTS, count, COUNTS_SIZE);
-}
-
-/** Grows an array whose address and capacity are the two words at `field`. */
-function growArray(field: usize, count: u32, size: u32): bool {
+/**
+ * Makes room for `count` elements of `size` bytes in an array whose address and capacity are the two words at `field`. Those
+ * there keep their values, new ones are zero. False if memory is short.
+ */
+export function growArray(field: usize, count: u32, size: u32): bool {
   let have = load<u32>(field, 4);
   if (count <= have) return true;
   let wanted = max(count, max(have << 1, 16));
@@ -216,16 +186,5 @@ function growArray(field: usize, count: u32, size: u32): bool {
   free(load<u32>(field));
   store<u32>(field, <u32>moved);
   store<u32>(field, wanted, 4);
-  return true;
-}
-
-/** Makes room for regex matching. False if memory is short. */
-export function growScratch(ctx: usize, size: u32): bool {
-  if (size <= load<u32>(ctx, X_SCRATCH_SIZE)) return true;
-  let moved = alloc(size);
-  if (!moved) return false;
-  free(load<u32>(ctx, X_SCRATCH));
-  store<u32>(ctx, <u32>moved, X_SCRATCH);
-  store<u32>(ctx, size, X_SCRATCH_SIZE);
   return true;
 }

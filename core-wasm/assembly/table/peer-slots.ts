@@ -5,12 +5,17 @@
  * Token, u32: slot (20 bits) | generation (12 bits) << 20. The tokens of a loaded peer set stand behind its image in the
  * table's copy, at the next multiple of 4, u32[peers].
  *
+ * An upstream has a slot of its own too, for its cursor; no token stands for it.
+ *
  * Slot of a table, 16 bytes: 0 u32 generation | 4 u32 state (2 bits), SLOT_RAMPS, SLOT_USED | 8 u32 time of the change to
  * up, ms | 12 u32 upstream record; of a free one: next free slot + 1
  *
  * Counts of a slot, in each context, 24 bytes: 0 i64 weight that smooth round robin has gathered, in 1/256 | 8 u32 requests
  * under way | 12 u32 failures, COUNT_PROBED | 16 u32 time of the last failure, or of the first try after the fail timeout
  * | 20 u32 zero
+ *
+ * Cursor, the counts of an upstream: 0 u32 index of the peer whose turn it is, + 1 (0: not begun) | 4 u32 1 once smooth
+ * round robin has begun | 8 u32 requests under way | 12 u32 peers with failures
  */
 import {
   compareAddresses,
@@ -29,18 +34,9 @@ import {
   SET_MANDATORY,
 } from "../balance/peer-set-layout";
 import { pad4 } from "../image/layout";
-import { alloc, free } from "../memory/heap";
 import { E_LIMIT, E_MEMORY, OK } from "../status";
-import {
-  COUNTS_SIZE,
-  CURSOR_FAILING,
-  CURSOR_UNDER_WAY,
-  cursorAt,
-  growCounts,
-  X_COUNTS,
-  X_NEXT_CONTEXT,
-} from "./context";
-import { T_CONTEXTS, T_FREE_PEER, T_FREE_PEERS, T_PEER_CAPACITY, T_PEER_COUNT, T_PEERS } from "./table";
+import { COUNTS_SIZE, growArray, X_COUNTS, X_NEXT_CONTEXT } from "./context";
+import { growContexts, T_CONTEXTS, T_FREE_PEER, T_FREE_PEERS, T_PEER_COUNT, T_PEERS } from "./table";
 import {
   TROUBLE_CAPPED,
   TROUBLE_COUNTED,
@@ -67,13 +63,18 @@ export const STATE_DOWN: u32 = 2;
 export const STATE_DRAINING: u32 = 3;
 /** Up after having been down: slow start. */
 export const SLOT_RAMPS: u32 = 4;
-const SLOT_USED: u32 = 8;
+/** Of a peer, not of an upstream. */
+export const SLOT_USED: u32 = 8;
 
 export const COUNT_CONNS: usize = 8;
 export const COUNT_FAILS: usize = 12;
 export const COUNT_CHECKED: usize = 16;
 /** The fail timeout is over, and a try is under way: its success wipes the failures out. */
 export const COUNT_PROBED: u32 = 0x80000000;
+
+export const CURSOR_BEGUN: usize = 4;
+export const CURSOR_UNDER_WAY: usize = 8;
+export const CURSOR_FAILING: usize = 12;
 
 function slotAt(table: usize, slot: u32): usize {
   return <usize>load<u32>(table, T_PEERS) + slot * SLOT_SIZE;
@@ -91,40 +92,37 @@ export function countsOf(ctx: usize, token: u32): usize {
   return <usize>load<u32>(ctx, X_COUNTS) + (token & SLOT_MASK) * COUNTS_SIZE;
 }
 
+/** The cursor of an upstream in a context. */
+export function cursorOf(ctx: usize, record: usize): usize {
+  return countsOf(ctx, load<u32>(record, U_CURSOR));
+}
+
+function tokenAt(image: usize, index: u32): usize {
+  return image + pad4(load<u32>(image, I_SIZE)) + ((<usize>index) << 2);
+}
+
 /** The token of a peer of a loaded set. */
 export function tokenOf(image: usize, index: u32): u32 {
-  return load<u32>(image + pad4(load<u32>(image, I_SIZE)) + ((<usize>index) << 2));
+  return load<u32>(tokenAt(image, index));
 }
 
 /** Bytes of a loaded set: the image and its tokens. */
 export function loadedSize(image: usize): u32 {
-  return pad4(load<u32>(image, I_SIZE)) + (peersOf(image) << 2);
+  return <u32>(tokenAt(image, peersOf(image)) - image);
 }
 
 /** Makes room for `fresh` more slots in the table and all of its contexts. OK or a status. */
 export function reserveSlots(table: usize, fresh: u32): i32 {
   let wanted =
     load<u32>(table, T_PEER_COUNT) + max(fresh, load<u32>(table, T_FREE_PEERS)) - load<u32>(table, T_FREE_PEERS);
-  let capacity = load<u32>(table, T_PEER_CAPACITY);
   if (wanted > SLOT_MASK + 1) return E_LIMIT;
-  if (wanted > capacity) {
-    capacity = max(wanted, capacity << 1);
-    let grown = alloc(capacity * SLOT_SIZE);
-    if (!grown) return E_MEMORY;
-    let old: usize = load<u32>(table, T_PEERS);
-    memory.copy(grown, old, load<u32>(table, T_PEER_COUNT) * SLOT_SIZE);
-    free(old);
-    store<u32>(table, <u32>grown, T_PEERS);
-    store<u32>(table, capacity, T_PEER_CAPACITY);
-  }
-  for (let ctx: usize = load<u32>(table, T_CONTEXTS); ctx; ctx = load<u32>(ctx, X_NEXT_CONTEXT)) {
-    if (!growCounts(ctx, wanted)) return E_MEMORY;
-  }
-  return OK;
+  return growArray(table + T_PEERS, wanted, SLOT_SIZE) && growContexts(table, X_COUNTS, wanted, COUNTS_SIZE)
+    ? OK
+    : E_MEMORY;
 }
 
-/** A slot for a peer of `record`, for which `reserveSlots` has made room; returns its token. */
-function takeSlot(table: usize, record: usize): u32 {
+/** A slot for a peer of `record` (`use` SLOT_USED) or itself (0). `reserveSlots` has made room for it. Returns the token. */
+export function takeSlot(table: usize, record: usize, use: u32): u32 {
   let index = load<u32>(table, T_FREE_PEER);
   let slot: usize;
   if (index) {
@@ -135,9 +133,8 @@ function takeSlot(table: usize, record: usize): u32 {
     index = load<u32>(table, T_PEER_COUNT);
     store<u32>(table, index + 1, T_PEER_COUNT);
     slot = slotAt(table, index);
-    store<u32>(slot, 0);
   }
-  store<u32>(slot, SLOT_USED, SLOT_STATE);
+  store<u32>(slot, use, SLOT_STATE);
   store<u32>(slot, <u32>record, SLOT_UPSTREAM);
   for (let ctx: usize = load<u32>(table, T_CONTEXTS); ctx; ctx = load<u32>(ctx, X_NEXT_CONTEXT)) {
     memory.fill(countsOf(ctx, index), 0, COUNTS_SIZE);
@@ -145,7 +142,8 @@ function takeSlot(table: usize, record: usize): u32 {
   return index | (load<u32>(slot) << SLOT_BITS);
 }
 
-function giveSlot(table: usize, token: u32): void {
+/** Takes a slot back. */
+export function giveSlot(table: usize, token: u32): void {
   let slot = slotAt(table, token & SLOT_MASK);
   store<u32>(slot, (load<u32>(slot) + 1) & (0xffffffff >> SLOT_BITS));
   store<u32>(slot, 0, SLOT_STATE);
@@ -166,10 +164,10 @@ function assign(table: usize, record: usize, old: usize, image: usize): void {
     let before = j < peersOf(old) ? peerAt(old, j) : 0;
     if (!next && !before) return;
     let side = !next ? 1 : !before ? -1 : compareAddresses(next, before);
-    let token = side < 0 ? takeSlot(table, record) : tokenOf(old, j++);
+    let token = side < 0 ? takeSlot(table, record, SLOT_USED) : tokenOf(old, j++);
     if (side > 0) giveSlot(table, token);
     else {
-      store<u32>(image + pad4(load<u32>(image, I_SIZE)) + ((<usize>i) << 2), token);
+      store<u32>(tokenAt(image, i), token);
       i++;
     }
   }
@@ -186,7 +184,7 @@ export function moveSlots(table: usize, record: usize, image: usize): void {
       underWay += load<u32>(counts, COUNT_CONNS);
       if (load<u32>(counts, COUNT_FAILS)) failing++;
     }
-    let cursor = cursorAt(ctx, load<u32>(record, U_CURSOR));
+    let cursor = cursorOf(ctx, record);
     store<u32>(cursor, underWay, CURSOR_UNDER_WAY);
     store<u32>(cursor, failing, CURSOR_FAILING);
   }

@@ -4,14 +4,13 @@
  * Shard handle, 64 bytes at a multiple of 64 (one cache line, with all that most requests need to know of a shard), then
  * the image. In front of the handle, going down: one u32 for each upstream (its record), then one for each header (its
  * address).
- *   0 host hash | 4 host length | 8 pattern kind | 12 trie | 16 routes | 20 first regex route | 24 first prefix route
- *   | 28 guard count | 32 upstream count | 36 next retired | 40 address of the allocation | 44 zero
+ *   0 zero | 4 host length | 8 pattern kind | 12 trie | 16 routes | 20 first regex route | 24 first prefix route
+ *   | 28 guard count | 32 zero | 48 upstream count | 52 next retired | 56 address of the allocation | 60 zero
+ * A loaded peer set has the last 16 bytes of a handle in front of it, so that both retire in the same way.
  */
 import {
   PATTERN_ANY_HOST,
-  PATTERN_ANY_LABELS,
   PATTERN_DEFAULT,
-  PATTERN_ONE_LABEL,
   pad4,
   S_FIRST_PREFIX,
   S_FIRST_REGEX,
@@ -29,69 +28,36 @@ import {
   S_UPSTREAMS,
 } from "../image/layout";
 import { validateShard } from "../image/validate";
-import { hashBytes, sameBytes } from "../memory/bytes";
+import { hashBytes } from "../memory/bytes";
 import { alloc, free, inMemory } from "../memory/heap";
 import { E_MEMORY, E_POINTER, E_SOURCE, OK } from "../status";
+import { ENTRY_LENGTH, findSlot, putEntry, roomForOne } from "./slot-array";
 import {
-  changed,
-  closeSlot,
   growAllScratch,
   isPinned,
   isTable,
-  roomForOne,
   T_ANY,
   T_DEFAULT,
-  T_MASK,
+  T_GENERATION,
   T_RETIRED,
-  T_SHARD_COUNT,
   T_SHARDS,
   T_WILDCARDS,
 } from "./table";
 import { releaseUpstream, upstreamFor } from "./upstreams";
 
-export const H_HOST_LENGTH: usize = 4;
+export const H_HOST_LENGTH: usize = ENTRY_LENGTH;
 export const H_PATTERN: usize = 8;
 export const H_TRIE: usize = 12;
 export const H_ROUTES: usize = 16;
 export const H_FIRST_REGEX: usize = 20;
 export const H_FIRST_PREFIX: usize = 24;
 export const H_GUARD_COUNT: usize = 28;
-const H_UPSTREAM_COUNT: usize = 32;
-const H_NEXT: usize = 36;
-const H_ALLOCATION: usize = 40;
+export const H_UPSTREAM_COUNT: usize = 48;
+const H_NEXT: usize = 52;
+export const H_ALLOCATION: usize = 56;
 export const HANDLE_SIZE: u32 = 64;
 export function imageOf(handle: usize): usize {
   return handle + HANDLE_SIZE;
-}
-
-/** Hashes of wildcard patterns differ from those of the same text as an exact host. */
-export function patternHash(pattern: u32, host: usize, length: u32): u32 {
-  let hash = hashBytes(host, length);
-  return pattern == PATTERN_ONE_LABEL || pattern == PATTERN_ANY_LABELS ? ~hash : hash;
-}
-
-function samePattern(image: usize, pattern: u32, host: usize, length: u32): bool {
-  let other = load<u32>(image, S_PATTERN);
-  return (
-    (other == 0) == (pattern == 0) &&
-    load<u32>(image, S_HOST_LENGTH) == length &&
-    sameBytes(image + S_HEADER_SIZE, host, length)
-  );
-}
-
-/** The slot of the shard with this pattern (both kinds of wildcard are one), or of the free slot where it would go. */
-function findSlot(table: usize, hash: u32, pattern: u32, host: usize, length: u32): u32 {
-  let slots: usize = load<u32>(table, T_SHARDS);
-  let mask = load<u32>(table, T_MASK);
-  let slot = hash & mask;
-  while (true) {
-    let handle: usize = load<u32>(slots + ((<usize>slot) << 3), 4);
-    if (!handle) return slot;
-    if (load<u32>(slots + ((<usize>slot) << 3)) == hash && samePattern(imageOf(handle), pattern, host, length)) {
-      return slot;
-    }
-    slot = (slot + 1) & mask;
-  }
 }
 
 /** The record of upstream `index` of a shard. */
@@ -108,7 +74,9 @@ function setWord(handle: usize, index: u32, value: usize): void {
   store<u32>(handle - 4 - ((<usize>index) << 2), <u32>value);
 }
 
-function freeHandle(table: usize, handle: usize): void {
+/** Frees a handle (0: none) that nobody reads, and what it refers to. */
+export function freeHandle(table: usize, handle: usize): void {
+  if (!handle) return;
   let count = load<u32>(handle, H_UPSTREAM_COUNT);
   for (let i: u32 = 0; i < count; i++) {
     let record = upstreamOf(handle, i);
@@ -117,12 +85,13 @@ function freeHandle(table: usize, handle: usize): void {
   free(load<u32>(handle, H_ALLOCATION));
 }
 
-/** Frees what has been replaced and is read by nobody any more, and takes `handle` (0: none) out of use. */
-function retire(table: usize, handle: usize): void {
+/** Counts a change, takes `handle` (0: none) out of use, and frees what is out of use and read by nobody any more. */
+export function retire(table: usize, handle: usize): void {
   if (handle) {
     store<u32>(handle, load<u32>(table, T_RETIRED), H_NEXT);
     store<u32>(table, <u32>handle, T_RETIRED);
   }
+  store<u32>(table, load<u32>(table, T_GENERATION) + 1, T_GENERATION);
   let link = table + T_RETIRED;
   while (true) {
     let retired: usize = load<u32>(link);
@@ -176,11 +145,24 @@ function newHandle(table: usize, source: usize): usize {
   return handle;
 }
 
-function countWildcard(table: usize, image: usize, by: i32): void {
-  let pattern = load<u32>(image, S_PATTERN);
-  if (pattern == PATTERN_ONE_LABEL || pattern == PATTERN_ANY_LABELS) {
-    store<i32>(table, load<i32>(table, T_WILDCARDS) + by, T_WILDCARDS);
+/** Puts `handle` (0: none) in the place of the shard with this pattern; both kinds of wildcard are one. */
+function replace(table: usize, pattern: u32, host: usize, length: u32, handle: usize): void {
+  let old: usize;
+  if (pattern >= PATTERN_ANY_HOST) {
+    let place = table + (pattern == PATTERN_DEFAULT ? T_DEFAULT : T_ANY);
+    old = load<u32>(place);
+    store<u32>(place, <u32>handle);
+  } else {
+    // The hash of a wildcard differs from that of the same text as an exact host, so it tells one from the other.
+    let hash = hashBytes(host, length);
+    if (pattern) hash = ~hash;
+    let index = table + T_SHARDS;
+    old = putEntry(index, findSlot(index, hash, host, length, HANDLE_SIZE + S_HEADER_SIZE), hash, handle);
+    if (pattern) {
+      store<u32>(table, load<u32>(table, T_WILDCARDS) + <u32>(handle != 0) - <u32>(old != 0), T_WILDCARDS);
+    }
   }
+  if (handle || old) retire(table, old);
 }
 
 /**
@@ -191,38 +173,11 @@ export function loadShard(table: usize, image: usize, length: u32, seal: bool): 
   if (!isTable(table) || !inMemory(image, length)) return E_POINTER;
   let status = validateShard(image, length, seal);
   if (status != OK) return status;
-  return placeShard(table, image);
-}
-
-function placeShard(table: usize, source: usize): i32 {
-  if (!growAllScratch(table, load<u32>(source, S_SCRATCH))) return E_MEMORY;
-  if (!roomForOne(table, T_SHARDS, T_MASK, load<u32>(table, T_SHARD_COUNT))) return E_MEMORY;
-  let handle = newHandle(table, source);
+  if (!growAllScratch(table, load<u32>(image, S_SCRATCH)) || !roomForOne(table + T_SHARDS)) return E_MEMORY;
+  let handle = newHandle(table, image);
   if (!handle) return E_MEMORY;
-  let image = imageOf(handle);
-  let pattern = load<u32>(image, S_PATTERN);
-  if (pattern >= PATTERN_ANY_HOST) {
-    let place = table + (pattern == PATTERN_DEFAULT ? T_DEFAULT : T_ANY);
-    let old: usize = load<u32>(place);
-    store<u32>(place, <u32>handle);
-    changed(table);
-    retire(table, old);
-    return OK;
-  }
-  let host = image + S_HEADER_SIZE;
-  let length = load<u32>(image, S_HOST_LENGTH);
-  let hash = patternHash(pattern, host, length);
-  store<u32>(handle, hash);
-  let slots: usize = load<u32>(table, T_SHARDS);
-  let slot = findSlot(table, hash, pattern, host, length);
-  let old: usize = load<u32>(slots + ((<usize>slot) << 3), 4);
-  if (old) countWildcard(table, imageOf(old), -1);
-  else store<u32>(table, load<u32>(table, T_SHARD_COUNT) + 1, T_SHARD_COUNT);
-  countWildcard(table, image, 1);
-  store<u32>(slots + ((<usize>slot) << 3), hash);
-  store<u32>(slots + ((<usize>slot) << 3), <u32>handle, 4);
-  changed(table);
-  retire(table, old);
+  let copy = imageOf(handle);
+  replace(table, load<u32>(copy, S_PATTERN), copy + S_HEADER_SIZE, load<u32>(copy, S_HOST_LENGTH), handle);
   return OK;
 }
 
@@ -230,35 +185,6 @@ function placeShard(table: usize, source: usize): i32 {
 export function unloadShard(table: usize, pattern: u32, host: usize, length: u32): i32 {
   if (!isTable(table) || !inMemory(host, length)) return E_POINTER;
   if (pattern > PATTERN_DEFAULT) return E_SOURCE;
-  let old: usize = 0;
-  if (pattern >= PATTERN_ANY_HOST) {
-    let place = table + (pattern == PATTERN_DEFAULT ? T_DEFAULT : T_ANY);
-    old = load<u32>(place);
-    store<u32>(place, 0);
-  } else {
-    let slots: usize = load<u32>(table, T_SHARDS);
-    let slot = findSlot(table, patternHash(pattern, host, length), pattern, host, length);
-    old = load<u32>(slots + ((<usize>slot) << 3), 4);
-    if (old) {
-      closeSlot(slots, load<u32>(table, T_MASK), slot);
-      store<u32>(table, load<u32>(table, T_SHARD_COUNT) - 1, T_SHARD_COUNT);
-      countWildcard(table, imageOf(old), -1);
-    }
-  }
-  if (old) changed(table);
-  retire(table, old);
+  replace(table, pattern, host, length, 0);
   return OK;
-}
-
-/** Frees every shard. Contexts must be gone. */
-export function clearShards(table: usize): void {
-  let slots: usize = load<u32>(table, T_SHARDS);
-  for (let i: u32 = 0; i <= load<u32>(table, T_MASK); i++) {
-    let handle: usize = load<u32>(slots + ((<usize>i) << 3), 4);
-    if (handle) freeHandle(table, handle);
-  }
-  if (load<u32>(table, T_ANY)) freeHandle(table, load<u32>(table, T_ANY));
-  if (load<u32>(table, T_DEFAULT)) freeHandle(table, load<u32>(table, T_DEFAULT));
-  retire(table, 0);
-  free(slots);
 }

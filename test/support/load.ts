@@ -1,5 +1,5 @@
-import { cleanup, eventually } from "../support/harness.js";
-import { type Answer, ask, keepAliveAgent } from "../support/http-client.js";
+import { cleanup, eventually } from "./harness.js";
+import { type Answer, type AskOptions, ask, keepAliveAgent } from "./http-client.js";
 
 /** Asks for `/` of a host until `holds` does for the answer; rejects after five seconds. */
 export async function untilAnswer(port: number, host: string, holds: (answer: Answer) => boolean): Promise<void> {
@@ -11,7 +11,7 @@ export async function untilAnswer(port: number, host: string, holds: (answer: An
   }
 }
 
-/** Requests to one host, one after another on each of four connections, for as long as a test lasts. */
+/** Requests to one host, one after another on each of some connections, for as long as a test lasts. */
 export class Load {
   readonly failures: string[] = [];
   answered = 0;
@@ -20,19 +20,20 @@ export class Load {
   #going = true;
   readonly #clients: Promise<void>[];
 
-  constructor(port: number, host: string) {
-    const agent = keepAliveAgent(4);
-    this.#clients = [1, 2, 3, 4].map(() => this.#client(port, host, agent));
+  constructor(port: number, host: string, options: AskOptions = {}, connections = 4) {
+    const agent = keepAliveAgent(connections);
+    const request = { ...options, host, agent };
+    this.#clients = Array.from({ length: connections }, () => this.#client(port, request));
     cleanup(async () => {
       await this.stop();
       agent.destroy();
     });
   }
 
-  async #client(port: number, host: string, agent: ReturnType<typeof keepAliveAgent>): Promise<void> {
+  async #client(port: number, request: AskOptions): Promise<void> {
     while (this.#going) {
       try {
-        const { status, body } = await ask(port, { host, agent });
+        const { status, body } = await ask(port, request);
         if (status !== 200) this.failures.push(`status ${status}`);
         this.latest = body;
       } catch (error) {

@@ -1,0 +1,74 @@
+import { randomBytes } from "node:crypto";
+import { hostname } from "node:os";
+import type { Core } from "../../core-wasm/binding/core.js";
+import { systemClock } from "../kubernetes/clock.js";
+import { Cluster } from "../kubernetes/cluster.js";
+import { kubeconfig, serviceAccount } from "../kubernetes/credentials.js";
+import { launch, type RunOptions, stopSignal } from "./run.js";
+
+/** Options of `run` for a cluster. */
+export interface ClusterRunOptions extends RunOptions {
+  kubeconfig?: string;
+  serviceAccountDir: string;
+  controllerClass: string;
+  watchNamespace: string[];
+  watchNamespaceSelector?: string;
+  publishService?: string;
+  publishStatusAddress: string[];
+  leaderElectionLease?: string;
+  leaderElectionNamespace?: string;
+}
+
+/** How often readiness is looked at until it is there. */
+const READY_POLL_MS = 10;
+
+/** `run` without a folder: serves the objects of a cluster until it is told to stop. Resolves with the exit status. */
+export async function runCluster(core: Core, options: ClusterRunOptions): Promise<number> {
+  const { kubeconfig: file, serviceAccountDir } = options;
+  const credentials = file === undefined ? serviceAccount(process.env, serviceAccountDir) : kubeconfig(file);
+  // A mistyped file must not become a controller that waits for ever.
+  await credentials.load();
+  let cluster: Cluster | undefined;
+  const running = await launch(core, options, {
+    source: "cluster",
+    controllerClass: options.controllerClass,
+    onApplied: (objects) => cluster?.applied(objects),
+  });
+  const { controller, logger } = running;
+  const stopped = stopSignal();
+  cluster = new Cluster({
+    credentials,
+    clock: systemClock,
+    wallClock: Date.now,
+    random: Math.random,
+    logger,
+    namespaces: options.watchNamespace,
+    namespaceSelector: options.watchNamespaceSelector,
+    publishService: options.publishService,
+    publishAddresses: options.publishStatusAddress,
+    leaseName: options.leaderElectionLease ?? `njet-kic-${options.ingressClass ?? "njet"}`,
+    leaseNamespace: options.leaderElectionNamespace,
+    controllerName: options.controllerClass,
+    identity: `${hostname()}-${randomBytes(4).toString("hex")}`,
+    change: (changes) => controller.change(changes),
+    stateOf: (ref) => controller.model.problems(ref),
+    referencedBy: (ref) => controller.model.referencedBy(ref),
+  });
+  const joined = cluster;
+  running.metrics.leads = () => joined.leads;
+  await cluster.start();
+  const timer = setInterval(() => {
+    if (!cluster.readiness().ready) return;
+    clearInterval(timer);
+    controller.started();
+    running.setReady(true);
+    logger.info("serving", running.ports);
+  }, READY_POLL_MS);
+  const signal = await stopped;
+  clearInterval(timer);
+  logger.info("draining", { signal });
+  running.setReady(false);
+  await cluster.close();
+  await running.stop();
+  return 0;
+}

@@ -1,0 +1,62 @@
+import { labelText, type MetricsText } from "./metrics-text.js";
+
+/** Upper bounds of the buckets of a histogram, in ascending order, with their text as label values. */
+export class Buckets {
+  readonly labels: readonly string[];
+
+  /** `digits` is how many decimals the text has; as short as possible by default. */
+  constructor(
+    readonly bounds: readonly number[],
+    digits?: number,
+  ) {
+    const texts = bounds.map((bound) => (digits === undefined ? String(bound) : bound.toFixed(digits)));
+    this.labels = [...texts, "+Inf"].map((text) => labelText("le", text));
+  }
+
+  /** Samples that a histogram of these buckets has on the page. */
+  get series(): number {
+    return this.labels.length + 2;
+  }
+}
+
+/** Counts how many values fall into which bucket, and sums them up. */
+export class Histogram {
+  private sum = 0;
+  /** Values of each bucket alone; the last one is above every bound. */
+  private readonly counts: Float64Array;
+
+  constructor(private readonly buckets: Buckets) {
+    this.counts = new Float64Array(buckets.bounds.length + 1);
+  }
+
+  observe(value: number): void {
+    const { bounds } = this.buckets;
+    let i = 0;
+    while (i < bounds.length && value > bounds[i]) i++;
+    this.counts[i]++;
+    this.sum += value;
+  }
+
+  /** Adds what another histogram of the same buckets has counted. */
+  add(other: Histogram): void {
+    for (let i = 0; i < this.counts.length; i++) this.counts[i] += other.counts[i];
+    this.sum += other.sum;
+  }
+
+  /** Sum of all values, without the digits that adding up many small numbers leaves. */
+  get total(): number {
+    return Math.round(this.sum * 1e6) / 1e6;
+  }
+
+  /** Writes `name_bucket`, `name_sum` and `name_count`; `labels` as for MetricsText.sample. */
+  write(page: MetricsText, name: string, labels: string): void {
+    const before = labels === "" ? "" : `${labels},`;
+    let count = 0;
+    for (let i = 0; i < this.counts.length; i++) {
+      count += this.counts[i];
+      page.sample(`${name}_bucket`, before + this.buckets.labels[i], count);
+    }
+    page.sample(`${name}_sum`, labels, this.total);
+    page.sample(`${name}_count`, labels, count);
+  }
+}

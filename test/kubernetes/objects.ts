@@ -1,0 +1,83 @@
+import type { KubeObject } from "../real/kube/client.js";
+
+export const namespace = (name: string, labels: Record<string, string> = {}): KubeObject => ({
+  apiVersion: "v1",
+  kind: "Namespace",
+  metadata: { name, labels },
+});
+
+export const service = (name: string, space = "default"): KubeObject => ({
+  apiVersion: "v1",
+  kind: "Service",
+  metadata: { name, namespace: space },
+  spec: { ports: [{ port: 80 }] },
+});
+
+export const ingress = (name: string, className: string | undefined = "njet", space = "default"): KubeObject => ({
+  apiVersion: "networking.k8s.io/v1",
+  kind: "Ingress",
+  metadata: { name, namespace: space },
+  spec: {
+    ...(className === "" ? {} : { ingressClassName: className }),
+    rules: [
+      {
+        host: `${name}.example.com`,
+        http: { paths: [{ path: "/", pathType: "Prefix", backend: { service: { name, port: { number: 80 } } } }] },
+      },
+    ],
+  },
+});
+
+export const slice = (name: string, serviceName: string, addresses: string[], space = "default"): KubeObject => ({
+  apiVersion: "discovery.k8s.io/v1",
+  kind: "EndpointSlice",
+  metadata: { name, namespace: space, labels: { "kubernetes.io/service-name": serviceName } },
+  addressType: "IPv4",
+  ports: [{ name: "", port: 8080, protocol: "TCP" }],
+  endpoints: addresses.map((address) => ({ addresses: [address], conditions: { ready: true } })),
+});
+
+export const ingressClass = (name: string, controller: string, isDefault = false): KubeObject => ({
+  apiVersion: "networking.k8s.io/v1",
+  kind: "IngressClass",
+  metadata: { name, annotations: { "ingressclass.kubernetes.io/is-default-class": String(isDefault) } },
+  spec: { controller },
+});
+
+/** The smallest definition with which the API server takes objects of the kind. */
+export function definition(kind: "VirtualServer" | "VirtualServerRoute"): KubeObject {
+  const singular = kind.toLowerCase();
+  const open = { type: "object", "x-kubernetes-preserve-unknown-fields": true };
+  return {
+    apiVersion: "apiextensions.k8s.io/v1",
+    kind: "CustomResourceDefinition",
+    metadata: { name: `${singular}s.k8s.njet.org` },
+    spec: {
+      group: "k8s.njet.org",
+      scope: "Namespaced",
+      names: { kind, singular, plural: `${singular}s`, listKind: `${kind}List` },
+      versions: [
+        {
+          name: "v1",
+          served: true,
+          storage: true,
+          subresources: { status: {} },
+          schema: { openAPIV3Schema: { type: "object", properties: { spec: open, status: open } } },
+        },
+      ],
+    },
+  };
+}
+
+export const virtualServer = (name: string, spec: Record<string, unknown> = {}): KubeObject => ({
+  apiVersion: "k8s.njet.org/v1",
+  kind: "VirtualServer",
+  metadata: { name, namespace: "default" },
+  spec: {
+    ingressClassName: "njet",
+    host: `${name}.example.com`,
+    upstreams: [{ name: "main", service: name, port: 80 }],
+    routes: [{ path: "/", action: { pass: "main" } }],
+    ...spec,
+  },
+});
