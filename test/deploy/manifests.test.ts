@@ -1,10 +1,8 @@
-import { readdirSync, readFileSync } from "node:fs";
-import { fileURLToPath } from "node:url";
+import { readdirSync } from "node:fs";
 import { describe, expect, it } from "vitest";
-import { parse, parseAllDocuments } from "yaml";
+import { INGRESS_CLASSES, NAMESPACED_TYPES, namespaceType } from "../../controller/kubernetes/resource-type.js";
 import { CONTROLLER_NAME } from "../../controller/model/classes.js";
-
-const FOLDER = fileURLToPath(new URL("../../deploy/manifests/", import.meta.url));
+import { documents, FOLDER, listed, objects } from "./manifests.js";
 
 interface Rule {
   apiGroups: string[];
@@ -12,10 +10,6 @@ interface Rule {
   resourceNames?: string[];
   verbs: string[];
 }
-
-const listed: string[] = parse(readFileSync(`${FOLDER}kustomization.yaml`, "utf8")).resources;
-const documents = listed.flatMap((file) => parseAllDocuments(readFileSync(FOLDER + file, "utf8")));
-const objects = documents.map((document) => document.toJS());
 
 function object(kind: string) {
   const found = objects.filter((candidate) => candidate.kind === kind);
@@ -36,17 +30,12 @@ function rights(kind: string): string[] {
   return each.sort();
 }
 
-const followed = [
-  "networking.k8s.io/ingresses",
-  "networking.k8s.io/ingressclasses",
-  "/services",
-  "/secrets",
-  "/namespaces",
-  "discovery.k8s.io/endpointslices",
-  "k8s.njet.org/virtualservers",
-  "k8s.njet.org/virtualserverroutes",
-];
-const withStatus = ["networking.k8s.io/ingresses", "k8s.njet.org/virtualservers", "k8s.njet.org/virtualserverroutes"];
+/** What the source of the cluster lists and watches. */
+const followed = [INGRESS_CLASSES, namespaceType(""), ...NAMESPACED_TYPES].map(({ apiVersion, plural }) =>
+  apiVersion.includes("/") ? `${apiVersion.split("/")[0]}/${plural}` : `/${plural}`,
+);
+/** Kinds whose status is written. */
+const withStatus = followed.filter((resource) => /\/(ingresses|virtualserver.*)$/.test(resource));
 
 describe("the manifests", () => {
   it("parse without errors, and the kustomization lists every file", () => {
