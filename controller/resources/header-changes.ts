@@ -1,21 +1,9 @@
 import type { HeaderChange, Template } from "../../core-wasm/binding/source.js";
 import type { Field } from "./field.js";
-import { isHeaderName } from "./names.js";
+import { readHeaderName } from "./header-name.js";
 import { quote } from "./problem.js";
 import { parseTemplate } from "./template.js";
 import { CONDITION_VARIABLES } from "./variables.js";
-
-/** Headers that frame a message or belong to one connection: the proxy alone sets them, else requests can be smuggled. */
-const FRAMING_HEADERS = new Set([
-  "connection",
-  "content-length",
-  "keep-alive",
-  "proxy-connection",
-  "te",
-  "trailer",
-  "transfer-encoding",
-  "upgrade",
-]);
 
 /** What proxy_ignore_headers can name. */
 const IGNORABLE_HEADERS = [
@@ -81,20 +69,6 @@ function readNames(list: Field): string[] {
     .items()
     .map((item) => readHeaderName(item))
     .filter((name) => name !== undefined);
-}
-
-function readHeaderName(field: Field): string | undefined {
-  const name = field.requiredLine();
-  if (name === undefined) return undefined;
-  if (!isHeaderName(name)) {
-    field.error("HEADER_INVALID", `${quote(name)} is no header name`);
-    return undefined;
-  }
-  if (FRAMING_HEADERS.has(name.toLowerCase())) {
-    field.error("HEADER_INVALID", `${name} frames messages and is set by the proxy alone`);
-    return undefined;
-  }
-  return name;
 }
 
 /** Absent and empty are the empty value, which takes a header away. */

@@ -1,6 +1,7 @@
 import type { HealthCheck, UpstreamTransport } from "../model/types.js";
 import type { Field } from "./field.js";
-import { isHeaderName, readPort } from "./names.js";
+import { readHeaderName } from "./header-name.js";
+import { readPort } from "./names.js";
 import { quote } from "./problem.js";
 import { readDuration } from "./units.js";
 
@@ -168,17 +169,28 @@ function readTls(field: Field): boolean | undefined {
   return field.get("enable").boolean();
 }
 
+/**
+ * Headers that a probe can send as they are: one that cannot be sent, or that a peer refuses, would take every peer down.
+ */
 function readHeaders(list: Field): HealthCheck["headers"] {
   const headers: HealthCheck["headers"] = [];
+  let host = false;
   for (const item of list.items()) {
     if (!item.isRequiredMap()) continue;
     item.warnUnknown(["name", "value"]);
-    const name = item.get("name").requiredLine();
-    if (name !== undefined && !isHeaderName(name)) {
-      item.get("name").error("HEADER_INVALID", `${quote(name)} is no header name`);
-    }
+    const name = readHeaderName(item.get("name"));
     const field = item.get("value");
     const value = field.required() ? (field.value === "" ? "" : field.line()) : undefined;
+    if (value !== undefined && !/^[\x20-\x7e]*$/.test(value)) {
+      field.error("HEADER_INVALID", `${quote(value)} holds characters outside of ASCII, which a header cannot carry`);
+    }
+    if (name?.toLowerCase() === "expect") {
+      item.get("name").error("HEADER_INVALID", `${name} is about a body, and a probe has none`);
+    }
+    if (name?.toLowerCase() === "host") {
+      if (host) item.get("name").error("HEADER_INVALID", "a request has one Host; servers refuse a second one");
+      host = true;
+    }
     if (name !== undefined && value !== undefined) headers.push({ name, value });
   }
   return headers;

@@ -323,6 +323,19 @@ describe("the health check of an upstream", () => {
   });
 
   it.each([
+    ["headers: [{name: A, value: é}]", "headers[0].value"],
+    ["headers: [{name: A, value: a€}]", "headers[0].value"],
+    ["headers: [{name: Content-Length, value: '5'}]", "headers[0].name"],
+    ["headers: [{name: transfer-encoding, value: chunked}]", "headers[0].name"],
+    ["headers: [{name: Connection, value: upgrade}]", "headers[0].name"],
+    ["headers: [{name: Upgrade, value: h2c}]", "headers[0].name"],
+    ["headers: [{name: Expect, value: 100-continue}]", "headers[0].name"],
+    ["headers: [{name: Host, value: a}, {name: host, value: b}]", "headers[1].name"],
+  ])("with %s is an error, because no probe would get through", (fields, name) => {
+    expect(problemsOf(`healthCheck: {enable: true, ${fields}}`)).toEqual([`error HEADER_INVALID healthCheck.${name}`]);
+  });
+
+  it.each([
     ["200", false, [[200, 200]]],
     ["! 500", true, [[500, 500]]],
     ["!500", true, [[500, 500]]],
