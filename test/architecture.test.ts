@@ -183,10 +183,11 @@ describe("ARCHITECTURE.md", () => {
     );
     const tree = [...files, ...sources(CORE), ...sources("test")];
     const vectors = readdirSync(join(ROOT, "test")).map((name) => `test/${name}`);
+    const link = readdirSync(join(ROOT, "core-wasm/link")).map((name) => `core-wasm/link/${name}`);
     const exists = (path: string) => {
       const plain = path.replace(/\/$/, "");
       return (
-        [...tree, ...vectors].some((file) => file === plain || file.startsWith(`${plain}/`)) ||
+        [...tree, ...vectors, ...link].some((file) => file === plain || file.startsWith(`${plain}/`)) ||
         plain === "core-wasm/ABI.md"
       );
     };
