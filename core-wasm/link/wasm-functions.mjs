@@ -123,7 +123,10 @@ function renumber({ body, pieces, groups, uses, parameters }, key) {
   const numbered = Uint8Array.from(body);
   for (const at of uses) numbered[at] = place.get(body[at]) ?? body[at];
   // The pieces are views of the body, and keep their places.
-  return pieces.map((piece) => numbered.subarray(piece.byteOffset - body.byteOffset).subarray(0, piece.length));
+  return pieces.map((piece) => {
+    const start = piece.byteOffset - body.byteOffset;
+    return numbered.subarray(start, start + piece.length);
+  });
 }
 
 /** A number that seems random but depends on its arguments alone. */
