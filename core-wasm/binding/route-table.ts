@@ -1,7 +1,7 @@
 import { parseAddress } from "./address.js";
 import type { RoutingTable } from "./api.js";
 import { compileKey } from "./compile/key.js";
-import { ALWAYS, HEADER_CHANGES, patternParts } from "./compile/numbers.js";
+import { patternParts } from "./compile/numbers.js";
 import {
   ACTION,
   Context,
@@ -12,10 +12,7 @@ import {
   PEER,
   PEERS,
   POSITION,
-  RENDERED,
   ROUTE,
-  SETTINGS,
-  SETTINGS_LENGTH,
   SHARD,
   STATUS,
   TEXT,
@@ -37,6 +34,7 @@ import type {
 import { peerSteps, readTrace } from "./explain.js";
 import { ImageCache } from "./image-cache.js";
 import { compilePeerSet, encodePeerSet, IMAGE_SIZE, type ImagePeer, peerSetSizes, readPeer } from "./peer-set.js";
+import { readSettings } from "./settings.js";
 import { readShardNames, type ShardNames } from "./shard-names.js";
 import type { BalanceMethod, HostPattern, HostRules, PeerSetSource, PeerState, Template } from "./source.js";
 
@@ -189,6 +187,7 @@ export class RouteTable implements RoutingTable {
     const text = context.word(TEXT_LENGTH) ? context.latin1(context.word(TEXT), context.word(TEXT_LENGTH)) : "";
     const origin = this.#origin();
     const marks = context.word(MARKS);
+    const { headers, errorPages } = readSettings(this.#core, context);
     if (action === PROXY) {
       const set = this.#peerSet(context.word(PEERS));
       const peer = this.#chosen(set);
@@ -198,16 +197,18 @@ export class RouteTable implements RoutingTable {
         upstream: set.display,
         peer,
         target: text,
-        headers: this.#headers(),
+        headers,
         origin,
       };
+      if (errorPages !== undefined) decision.errorPages = errorPages;
       if (marks & HASHED) decision.hash = context.word(HASH);
       if (peer.session !== undefined) decision.session = { value: peer.session, isNew: (marks & NEW_SESSION) !== 0 };
       return decision;
     }
-    if (action === REDIRECT) return { action: "redirect", status, location: text, headers: this.#headers(), origin };
+    if (action === REDIRECT) return { action: "redirect", status, location: text, headers, origin };
     const own = context.word(TYPE_LENGTH) > 0;
-    const decision: Decision = { action: "return", status, headers: this.#headers() };
+    const decision: Decision = { action: "return", status, headers };
+    if (errorPages !== undefined) decision.errorPages = errorPages;
     if (own) {
       decision.body = text;
       decision.contentType = context.latin1(context.word(TYPE), context.word(TYPE_LENGTH));
@@ -366,32 +367,5 @@ export class RouteTable implements RoutingTable {
     const { peers: count } = peerSetSizes(view, image);
     const peers = Array.from({ length: count }, (_, i) => readPeer(view, image, i));
     return { key: text(image + word(64), word(68)), display: text(image + word(72), word(76)), peers };
-  }
-
-  /** The header changes of the decision, with their values filled in. */
-  #headers(): FilledHeaderChange[] {
-    const context = this.#context;
-    const length = context.word(SETTINGS_LENGTH);
-    if (!length) return NO_HEADERS;
-    const changes: FilledHeaderChange[] = [];
-    const start = context.word(SETTINGS);
-    for (let at = start, index = 0; at < start + length; index++) {
-      const head = context.words[at >> 2] >>> 0;
-      const op = HEADER_CHANGES[head & 0x7fff];
-      const name = context.latin1(at + 12, context.words[(at + 8) >> 2]);
-      if (op === "set-request" || op === "add-response") {
-        const size = this.#core.exports.render_setting(context.pointer, index);
-        const value = size > 0 ? context.latin1(context.word(RENDERED), size) : "";
-        changes.push(
-          op === "set-request" ? { op, name, value } : { op, name, value, always: ((head >>> 16) & ALWAYS) !== 0 },
-        );
-      } else if (op === "drop-request") {
-        changes.push({ op });
-      } else if (op) {
-        changes.push({ op, name });
-      }
-      at += 8 + context.words[(at + 4) >> 2];
-    }
-    return changes;
   }
 }
