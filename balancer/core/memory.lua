@@ -6,6 +6,7 @@
 --   memory:place(text)         -> address of a copy, to be freed; nil as alloc
 --   memory:put(address, text)  copies a text to where room is
 --   memory:text(address, length) -> a text
+--   memory:close()             gives all of it back at once, not when the garbage collector comes by; it ends the instance
 --   memory:word(address)       -> the unsigned word at an address that is a multiple of 4
 
 local ffi = require "ffi"
@@ -50,6 +51,12 @@ end
 
 function Memory:text(address, length)
   return ffi_string(self.instance.bytes + address, length)
+end
+
+function Memory:close()
+  local instance = ffi.gc(self.instance, nil)
+  self.instance = nil
+  self.functions.njk_delete(instance)
 end
 
 function Memory:word(address)

@@ -56,7 +56,11 @@ function RoutingTable:begin()
   local context = address ~= 0 and memory.instance.trap == 0 and Context.new(memory, address)
   local scratch = context and memory:alloc(FIRST_SCRATCH)
   if not scratch then
+    memory:close()
     return status.text(status.MEMORY)
+  end
+  if self.memory then
+    self.memory:close()
   end
   self.memory, self.address, self.context = memory, address, context
   self.scratch, self.scratch_size = scratch, FIRST_SCRATCH

@@ -37,6 +37,15 @@ function idOf({ address, port }: { address: string; port: number }): string {
   return address.includes(":") ? `[${address}]:${port}` : `${address}:${port}`;
 }
 
+/** The decision in brief: without names, which a hostile image may have put together from any bytes. */
+function briefLine(decision: Decision): string {
+  const { action, headers } = decision;
+  const changes = headers.map(changeText).join(";");
+  if (action === "proxy") return line(action, "", decision.peer.port, decision.target, changes);
+  const text = action === "redirect" ? decision.location : decision.body;
+  return line(action, decision.status, "", text, changes);
+}
+
 function decisionLine(decision: Decision): string {
   const proxy = decision.action === "proxy" ? decision : undefined;
   const answer = decision.action === "return" ? decision : undefined;
@@ -49,8 +58,7 @@ function decisionLine(decision: Decision): string {
     from?.upstream && utf8(from.upstream),
     proxy && idOf(proxy.peer),
     ...[proxy?.peer.token, proxy?.peer.position, from?.hash, proxy?.peer.session],
-    proxy?.session?.isNew ? 1 : 0,
-    answer?.busy ? 1 : 0,
+    `${proxy?.session?.isNew ? 1 : 0}${answer?.busy ? 1 : 0}`,
     decision.action === "redirect" ? decision.location : (proxy?.target ?? answer?.body),
     answer?.contentType,
     decision.headers.map(changeText).join(";"),
@@ -104,13 +112,15 @@ export class Replay {
     }
   }
 
-  #note(operation: string, fields: readonly (string | Uint8Array)[], act: () => unknown): void {
+  #note(operation: string, fields: readonly (string | Uint8Array)[], act: () => unknown): boolean {
     this.#write(operation, fields);
     try {
       const answer = act();
       this.#lines.push(typeof answer === "string" ? answer : "ok");
+      return true;
     } catch (error) {
       this.#lines.push(told(error));
+      return false;
     }
   }
 
@@ -120,8 +130,9 @@ export class Replay {
     this.#note("N", [], () => "ok");
   }
 
-  loadShard(image: Uint8Array): void {
-    this.#note("S", [image], () => this.#table.loadHost(image));
+  /** False for an image that is refused. */
+  loadShard(image: Uint8Array): boolean {
+    return this.#note("S", [image], () => this.#table.loadHost(image));
   }
 
   removeShard(pattern: HostPattern): void {
@@ -129,8 +140,8 @@ export class Replay {
     this.#note("s", [String(kind), utf8(host)], () => this.#table.removeHost(pattern));
   }
 
-  loadPeers(image: Uint8Array): void {
-    this.#note("P", [image], () => this.#table.loadPeers(image));
+  loadPeers(image: Uint8Array): boolean {
+    return this.#note("P", [image], () => this.#table.loadPeers(image));
   }
 
   removePeers(key: string): void {
@@ -142,16 +153,16 @@ export class Replay {
     this.#note("H", fields, () => this.#table.setPeerState(key, peer, state, now));
   }
 
-  decide(input: RequestInput, random: number, now: number): Decision {
+  decide(input: RequestInput, random: number, now: number, brief = false): Decision {
     const { request, asked } = watched(input);
     const decision = this.#table.decide(request, random, now);
     const { host, target, scheme, clientAddress, clientPort, method, protocol } = input;
-    this.#write("R", [
+    this.#write(brief ? "r" : "R", [
       ...[host, target, scheme === "https" ? "1" : "0", String(random), String(now)],
       ...[clientAddress, String(clientPort), method, protocol],
       ...[...asked].flatMap(([name, value]) => [utf8(name), value]),
     ]);
-    this.#lines.push(decisionLine(decision));
+    this.#lines.push(brief ? briefLine(decision) : decisionLine(decision));
     return decision;
   }
 
@@ -175,6 +186,25 @@ export class Replay {
   peerDone(peer: ChosenPeer, failed: boolean, now: number): void {
     const fields = [String(peer.token), failed ? "1" : "0", String(now)];
     this.#note("D", fields, () => this.#table.peerDone(peer, failed, now));
+  }
+
+  /** Compiles a pattern. */
+  regex(pattern: string): void {
+    this.#note("X", [pattern], () => {
+      const { exports } = this.#core;
+      const at = this.#core.place(Buffer.from(pattern, "latin1"));
+      const result = exports.alloc(16);
+      const code = exports.regex_compile(at, pattern.length, 0, result);
+      const word = (offset: number) => new DataView(exports.memory.buffer).getUint32(result + offset, true);
+      const answer = line(code, code === -1 ? word(12) : 0);
+      for (const block of [at, result, ...(code === 0 ? [word(0)] : [])]) exports.free(block);
+      return answer;
+    });
+  }
+
+  /** Something that only the worker does, with the line that it must answer. */
+  only(operation: string, fields: readonly (string | Uint8Array)[], expected: string): void {
+    this.#note(operation, fields, () => expected);
   }
 
   peersOf(key: string): void {

@@ -11,7 +11,13 @@ import { Nginx } from "../support/nginx.js";
 import type { Replay } from "./replay.js";
 
 /** What tests of the native core need; `reason` says what is missing. */
-export type Parts = { nginx: NginxInstallation; library: string; reason?: undefined } | { reason: string };
+export type Parts = FoundParts | { reason: string };
+
+interface FoundParts {
+  nginx: NginxInstallation;
+  library: string;
+  reason?: undefined;
+}
 
 /** Finds or makes the parts, and prints the reason where that can't be done. */
 export async function nativeParts(): Promise<Parts> {
@@ -26,7 +32,7 @@ export async function nativeParts(): Promise<Parts> {
 }
 
 /** A worker whose Lua loads the library. */
-export function startWorker({ nginx, library }: Exclude<Parts, { reason: string }>): Promise<Nginx> {
+export function startWorker({ nginx, library }: FoundParts): Promise<Nginx> {
   return Nginx.start(nginx, {
     http: `init_worker_by_lua_block { require("test.native.lua.replay").path = "${library}" }`,
     server: `

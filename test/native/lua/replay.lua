@@ -66,18 +66,30 @@ local function told_headers(headers)
   return table.concat(fields, ";")
 end
 
-local function told(d)
+-- What was decided. In brief: without names, which a hostile image may have put together from any bytes.
+local function told(d, brief)
+  if brief then
+    return line(d.action, d.status, d.peer and d.peer.port, d.target or d.location or d.body, told_headers(d.headers))
+  end
   local peer = d.peer and d.peer.id
   local text = d.target or d.location or d.body
   local origin = d.origin and (d.origin.resource .. " " .. d.origin.host .. " " .. d.origin.path)
-  return line(d.action, d.status, d.upstream_key, d.upstream, peer, d.token, d.position, d.hash, d.session, d.new_session and 1 or 0,
-    d.busy and 1 or 0, text, d.content_type, told_headers(d.headers), origin)
+  local flags = (d.new_session and 1 or 0) .. (d.busy and 1 or 0)
+  return line(d.action, d.status, d.upstream_key, d.upstream, peer, d.token, d.position, d.hash, d.session, flags, text,
+    d.content_type, told_headers(d.headers), origin)
 end
 
 local function restore(routing_table)
   for _, entry in ipairs(kept) do
     routing_table[entry[1]](routing_table, entry[2])
   end
+end
+
+local function decide(fields, brief)
+  setmetatable(fields, Request)
+  local random, now = tonumber(fields[4]), tonumber(fields[5])
+  local decided, err = state:decide(fields[1], fields[2], fields[3] == "1", random, now, fields, decision)
+  return decided and told(decided, brief) or line("error", err)
 end
 
 local OPERATIONS = {
@@ -104,10 +116,22 @@ local OPERATIONS = {
   H = function(fields)
     return said(state:set_peer_state(fields[1], fields[2], fields[3], tonumber(fields[4])))
   end,
-  R = function(fields)
-    setmetatable(fields, Request)
-    local decided, err = state:decide(fields[1], fields[2], fields[3] == "1", tonumber(fields[4]), tonumber(fields[5]), fields, decision)
-    return decided and told(decided) or line("error", err)
+  R = decide,
+  r = function(fields)
+    return decide(fields, true)
+  end,
+  -- A regex: the status of compiling it, which goes as deep as the core ever does.
+  X = function(fields)
+    local memory = state.memory
+    local at, result = memory:place(fields[1]), memory:alloc(16)
+    local code = memory.functions.njk_regex_compile(memory.instance, at, #fields[1], 0, result)
+    local reason = code == -1 and memory:word(result + 12) or 0
+    if code == 0 then
+      memory:free(memory:word(result))
+    end
+    memory:free(at)
+    memory:free(result)
+    return line(code, reason)
   end,
   K = function(fields)
     local tried = {}
@@ -133,6 +157,54 @@ local OPERATIONS = {
   end,
   M = function()
     return line(state:memory_used())
+  end,
+  -- Calls functions of a library by itself: path, then names, each without arguments on an instance of its own.
+  L = function(fields)
+    local library = assert(native.load(fields[1]))
+    local answers = {}
+    for i = 2, #fields do
+      local instance = assert(library.new_instance())
+      local first = library.functions[fields[i]](instance)
+      local second = library.functions.njk_sound(instance)
+      local text = instance.trap == 0 and "" or library.trap_text(instance)
+      answers[#answers + 1] = line(fields[i], first, second, text)
+    end
+    return table.concat(answers, ";")
+  end,
+  -- Many instances side by side, of which some have trapped.
+  I = function(fields)
+    local library = assert(native.load(fields[1]))
+    local instances, sum = {}, 0
+    for i = 1, tonumber(fields[2]) do
+      instances[i] = assert(library.new_instance())
+      if i % 3 == 0 then
+        library.functions.njk_unreachable_code(instances[i])
+      end
+    end
+    for _, instance in ipairs(instances) do
+      sum = sum + library.functions.njk_sound(instance)
+    end
+    return line(sum)
+  end,
+  -- Most pages that an instance gets: the address after which there is no memory.
+  G = function(fields)
+    local library = assert(native.load(_M.path))
+    local instance = assert(library.new_instance(tonumber(fields[1])))
+    local blocks = 0
+    while blocks < 10000 and library.functions.njk_alloc(instance, 1048576) ~= 0 do
+      blocks = blocks + 1
+    end
+    return line(blocks, library.functions.njk_memory_size(instance) <= tonumber(fields[1]) * 65536, instance.trap)
+  end,
+  -- Resident memory of this process in KiB.
+  V = function()
+    collectgarbage()
+    for text in io.lines("/proc/self/status") do
+      local kilobytes = text:match("^VmRSS:%s+(%d+)")
+      if kilobytes then
+        return kilobytes
+      end
+    end
   end,
   T = function()
     return line(state.traps)
