@@ -21,6 +21,8 @@ export interface Settings {
 
 const NONE: Settings = { headers: [], errorPages: undefined };
 const TAG = 0x7fff;
+/** Status of three digits, or 0 for that of the answer; statuses that the page stands for; content type. */
+const ERROR_PAGE = /^([1-9]\d{2}|0) (\d{3}(?:,\d{3})*) ?([^\x00-\x1f\x7f]*)$/;
 
 /** Settings of the last decision of `context`. Their texts are byte strings. */
 export function readSettings(core: Core, context: Context): Settings {
@@ -58,14 +60,16 @@ function addErrorPage(pages: FilledErrorPage[], tag: number, name: string, value
     if (last?.kind === "return") last.headers.push({ op: "add-response", name, value, always: true });
     return;
   }
-  const [status, codes, ...type] = name.split(" ");
-  const common = { codes: codes.split(",").map(Number) };
+  // The core does not look into names: those of an image from elsewhere may be anything.
+  const [, status, list, contentType] = ERROR_PAGE.exec(name) ?? [];
+  if (status === undefined) return;
+  const codes = list.split(",").map(Number);
   if (tag === TAG_ERROR_REDIRECT) {
-    pages.push({ ...common, kind: "redirect", status: Number(status), location: value });
+    pages.push({ codes, kind: "redirect", status: Number(status), location: value });
     return;
   }
   const kept = status === "0" ? {} : { status: Number(status) };
-  pages.push({ ...common, kind: "return", ...kept, contentType: type.join(" "), body: value, headers: [] });
+  pages.push({ codes, kind: "return", ...kept, contentType, body: value, headers: [] });
 }
 
 /** The text of setting `index` at `at`. One that is the same for each request is read where it stands. */

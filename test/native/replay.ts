@@ -2,7 +2,13 @@
 
 import { patternParts } from "../../core-wasm/binding/compile/numbers.js";
 import type { Core } from "../../core-wasm/binding/core.js";
-import type { ChosenPeer, Decision, FilledHeaderChange, RequestInput } from "../../core-wasm/binding/decision.js";
+import type {
+  ChosenPeer,
+  Decision,
+  FilledErrorPage,
+  FilledHeaderChange,
+  RequestInput,
+} from "../../core-wasm/binding/decision.js";
 import { CoreError } from "../../core-wasm/binding/errors.js";
 import { RouteTable } from "../../core-wasm/binding/route-table.js";
 import type { HostPattern, PeerState } from "../../core-wasm/binding/source.js";
@@ -31,6 +37,13 @@ function told(error: unknown): string {
 function changeText(change: FilledHeaderChange): string {
   const always = change.op === "add-response" ? change.always : "nil";
   return [change.op, "name" in change ? change.name : "", "value" in change ? change.value : "", always].join(",");
+}
+
+function pageText(page: FilledErrorPage): string {
+  const codes = [...new Set(page.codes)].sort().join(" ");
+  if (page.kind === "redirect") return [page.kind, page.status, codes, "", page.location, ""].join(",");
+  const { contentType, body, headers } = page;
+  return [page.kind, page.status ?? "", codes, contentType, body, headers.map(changeText).join(";")].join(",");
 }
 
 function idOf({ address, port }: { address: string; port: number }): string {
@@ -62,6 +75,7 @@ function decisionLine(decision: Decision): string {
     decision.action === "redirect" ? decision.location : (proxy?.target ?? answer?.body),
     answer?.contentType,
     decision.headers.map(changeText).join(";"),
+    (from?.errorPages ?? []).map(pageText).join(";"),
     origin && utf8(`${origin.resource} ${origin.host} ${origin.path}`),
   );
 }

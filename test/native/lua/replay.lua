@@ -66,6 +66,21 @@ local function told_headers(headers)
   return table.concat(fields, ";")
 end
 
+local function told_pages(pages)
+  local fields = {}
+  for i, page in ipairs(pages or {}) do
+    local codes = {}
+    for code in pairs(page.codes) do
+      codes[#codes + 1] = code
+    end
+    table.sort(codes)
+    local text = page.body or page.location
+    fields[i] = table.concat({ page.kind, page.status or "", table.concat(codes, " "), page.content_type or "", text,
+      told_headers(page.headers) }, ",")
+  end
+  return table.concat(fields, ";")
+end
+
 -- What was decided. In brief: without names, which a hostile image may have put together from any bytes.
 local function told(d, brief)
   if brief then
@@ -76,7 +91,7 @@ local function told(d, brief)
   local origin = d.origin and (d.origin.resource .. " " .. d.origin.host .. " " .. d.origin.path)
   local flags = (d.new_session and 1 or 0) .. (d.busy and 1 or 0)
   return line(d.action, d.status, d.upstream_key, d.upstream, peer, d.token, d.position, d.hash, d.session, flags, text,
-    d.content_type, told_headers(d.headers), origin)
+    d.content_type, told_headers(d.headers), told_pages(d.error_pages), origin)
 end
 
 local function restore(routing_table)
