@@ -8,6 +8,7 @@ import { type ObjectRef, refText } from "./object-ref.js";
 import { readMatches, readOutcome } from "./outcome.js";
 import { pathKey, readLocation } from "./path-rule.js";
 import { quote } from "./problem.js";
+import type { Shape } from "./shape.js";
 
 /** What the routes of one object have in common. */
 export interface RouteContext {
@@ -19,7 +20,20 @@ export interface RouteContext {
 }
 
 const ROUTE_FIELDS = ["path", "policies", "matches", "errorPages", "action", "splits"];
-const SNIPPET_FIELDS = ["http-snippets", "server-snippets", "location-snippets"];
+/** Fields of raw configuration text, wherever they stand. */
+export const SNIPPET_FIELDS: readonly string[] = ["http-snippets", "server-snippets", "location-snippets"];
+const SNIPPET_REFUSED =
+  "is refused: raw configuration from an object is how this family of controllers was taken over (CVE-2021-25742); remove it";
+
+const MAX_ROUTES = 1000;
+const MAX_POLICIES = 32;
+const MAX_ERROR_PAGES = 32;
+const MAX_CODES = 64;
+
+/** A schema that did not know the field would drop it without a word. */
+const SNIPPET: Shape = { rules: [{ cel: "false", message: SNIPPET_REFUSED, reason: "FieldValueForbidden" }] };
+const NO_MATCHES = "a delegated route has no matches; put them into the subroutes";
+const DELEGATED: Shape = { rules: [{ cel: "!has(self.route) || !has(self.matches)", message: NO_MATCHES }] };
 
 /** Reads `spec.routes` of a VirtualServer, in written order. */
 export function readRoutes(list: Field, context: RouteContext): VirtualServerEntry[] {
@@ -34,9 +48,8 @@ export function readSubroutes(list: Field, context: RouteContext): { route: Rout
 /** Raw configuration text is an error wherever it stands. */
 export function refuseSnippets(owner: Field): void {
   for (const name of SNIPPET_FIELDS) {
-    if (!owner.get(name).present) continue;
-    const reason = "raw configuration from an object is how this family of controllers was taken over (CVE-2021-25742)";
-    owner.get(name).error("SNIPPET_REFUSED", `is refused: ${reason}; remove it`);
+    const field = owner.get(name).shaped(SNIPPET);
+    if (field.present) field.error("SNIPPET_REFUSED", SNIPPET_REFUSED);
   }
 }
 
@@ -45,7 +58,7 @@ export function refuseSnippets(owner: Field): void {
  * so it answers 500, as the NGINX family answers where a policy is missing or cannot be applied.
  */
 export function namesPolicies(list: Field): boolean {
-  for (const item of list.items()) {
+  for (const item of list.items(MAX_POLICIES)) {
     if (!item.isRequiredMap()) continue;
     item.warnUnknown(["name", "namespace"]);
     readObjectName(item.get("name"));
@@ -72,7 +85,7 @@ function readEntries(
 ): VirtualServerEntry[] {
   const entries: VirtualServerEntry[] = [];
   const seen = new Set<string>();
-  for (const item of list.items()) {
+  for (const item of list.items(MAX_ROUTES)) {
     if (!item.isRequiredMap()) continue;
     const entry = readEntry(item, context, outcomes);
     if (entry === undefined) continue;
@@ -99,9 +112,7 @@ function readEntry(
   const kind = item.exactlyOne(outcomes);
   if (kind === "route") {
     const to = readQualifiedName(item.get("route"), context.ref.namespace);
-    if (item.get("matches").present) {
-      item.get("matches").error("FIELD_CONFLICT", "a delegated route has no matches; put them into the subroutes");
-    }
+    if (item.shaped(DELEGATED).get("matches").present) item.get("matches").error("FIELD_CONFLICT", NO_MATCHES);
     if (parsed === undefined || to === undefined) return undefined;
     const { rule, label } = parsed;
     const path = item.get("route").path;
@@ -116,10 +127,12 @@ function readEntry(
 }
 
 function checkErrorPages(list: Field): void {
-  for (const item of list.items()) {
+  for (const item of list.items(MAX_ERROR_PAGES)) {
     if (!item.isRequiredMap()) continue;
     item.warnUnknown(["codes", "return", "redirect"]);
-    for (const code of item.get("codes").requiredItems()) code.integer(300, 599);
+    for (const code of item.get("codes").requiredItems(1, MAX_CODES)) {
+      if (code.required()) code.integer(300, 599);
+    }
     const kind = item.exactlyOne(["return", "redirect"]);
     if (kind === "return") readReturn(item.get("return"));
     if (kind === "redirect") readRedirect(item.get("redirect"));
