@@ -3,8 +3,8 @@ import { quote } from "./problem.js";
 import type { Shape } from "./shape.js";
 
 /** Long enough for every list that a real object has; keeps the cost of a hostile one bounded. */
-const MAX_ITEMS = 10_000;
-const MAX_TEXT = 4096;
+export const MAX_ITEMS = 10_000;
+export const MAX_TEXT = 4096;
 const CONTROL_CHARACTER = /[\x00-\x1f\x7f]/;
 const PLAIN_NAME = /^[A-Za-z_][A-Za-z0-9_-]*$/;
 
@@ -163,6 +163,11 @@ export class Field {
   required(): boolean {
     if (!this.present) this.error("FIELD_REQUIRED", "is missing");
     return this.present;
+  }
+
+  /** Reports an error if the field is there at all. */
+  refuse(code: Problem["code"], message: string): void {
+    if (this.present) this.error(code, message);
   }
 
   /** Warns that the field is checked but does not act in this version. */

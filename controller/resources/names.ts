@@ -19,11 +19,13 @@ const HOST: Shape = {
   maxLength: 253,
 };
 /** `name`, or `namespace/name`. */
-export const QUALIFIED_NAME: Shape = {
+const QUALIFIED_NAME: Shape = {
   patterns: [new RegExp(`^(${LABEL}/)?${DOMAIN}$`)],
   not: [/[^/]{254}/],
   maxLength: 317,
 };
+/** The same of a Service, whose name is one label. */
+const SERVICE_REFERENCE: Shape = { patterns: [new RegExp(`^(${LABEL}/)?${LABEL}$`)], maxLength: 127 };
 /** RFC 9110, section 5.6.2. */
 export const TOKEN: Shape = { patterns: [/^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/], maxLength: 4096 };
 
@@ -60,15 +62,27 @@ export function readPortName(field: Field): string | undefined {
 }
 
 /** `name`, or `namespace/name`. Reports NAME_INVALID. */
-export function readQualifiedName(field: Field, ownNamespace: string): { namespace: string; name: string } | undefined {
-  const text = field.shaped(QUALIFIED_NAME).requiredLine();
+export function readQualifiedName(
+  field: Field,
+  ownNamespace: string,
+  shape = QUALIFIED_NAME,
+): { namespace: string; name: string } | undefined {
+  const text = field.shaped(shape).requiredLine();
   if (text === undefined) return undefined;
-  if (hasShape(text, QUALIFIED_NAME)) {
+  if (hasShape(text, shape)) {
     const slash = text.indexOf("/");
     return { namespace: slash < 0 ? ownNamespace : text.slice(0, slash), name: text.slice(slash + 1) };
   }
   field.error("NAME_INVALID", `${quote(text)} must be name or namespace/name`);
   return undefined;
+}
+
+/** A Service: `name`, or `namespace/name`. Reports NAME_INVALID. */
+export function readServiceReference(
+  field: Field,
+  ownNamespace: string,
+): { namespace: string; name: string } | undefined {
+  return readQualifiedName(field, ownNamespace, SERVICE_REFERENCE);
 }
 
 export function readPort(field: Field): number | undefined {

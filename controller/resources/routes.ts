@@ -30,8 +30,6 @@ const MAX_POLICIES = 32;
 const MAX_ERROR_PAGES = 32;
 const MAX_CODES = 64;
 
-/** A schema that did not know the field would drop it without a word. */
-const SNIPPET: Shape = { rules: [{ cel: "false", message: SNIPPET_REFUSED, reason: "FieldValueForbidden" }] };
 const NO_MATCHES = "a delegated route has no matches; put them into the subroutes";
 const DELEGATED: Shape = { rules: [{ cel: "!has(self.route) || !has(self.matches)", message: NO_MATCHES }] };
 
@@ -47,10 +45,7 @@ export function readSubroutes(list: Field, context: RouteContext): { route: Rout
 
 /** Raw configuration text is an error wherever it stands. */
 export function refuseSnippets(owner: Field): void {
-  for (const name of SNIPPET_FIELDS) {
-    const field = owner.get(name).shaped(SNIPPET);
-    if (field.present) field.error("SNIPPET_REFUSED", SNIPPET_REFUSED);
-  }
+  for (const name of SNIPPET_FIELDS) owner.get(name).refuse("SNIPPET_REFUSED", SNIPPET_REFUSED);
 }
 
 /**

@@ -2,7 +2,7 @@ import type { UpstreamTransport } from "../model/types.js";
 import { readBalancing } from "./balancing.js";
 import type { Field } from "./field.js";
 import type { UpstreamDeclaration } from "./fragments.js";
-import { QUALIFIED_NAME, readPort, readQualifiedName, readServiceName, readUpstreamName } from "./names.js";
+import { readPort, readServiceName, readServiceReference, readUpstreamName } from "./names.js";
 import { type ObjectRef, refText } from "./object-ref.js";
 import { quote } from "./problem.js";
 import type { Shape } from "./shape.js";
@@ -81,17 +81,12 @@ function readUpstream(
 }
 
 function readService(field: Field, namespace: string, crossNamespace: boolean): string | undefined {
-  field.shaped(QUALIFIED_NAME);
-  if (typeof field.value === "string" && field.value.includes("/")) {
-    const other = readQualifiedName(field, namespace);
-    if (other !== undefined && other.namespace !== namespace && !crossNamespace) {
-      field.error("NAME_INVALID", "services of other namespaces are not switched on; use a VirtualServerRoute there");
-      return undefined;
-    }
-    return other && `${other.namespace}/${other.name}`;
+  const service = readServiceReference(field, namespace);
+  if (service !== undefined && service.namespace !== namespace && !crossNamespace) {
+    field.error("NAME_INVALID", "services of other namespaces are not switched on; use a VirtualServerRoute there");
+    return undefined;
   }
-  const name = readServiceName(field);
-  return name && `${namespace}/${name}`;
+  return service && `${service.namespace}/${service.name}`;
 }
 
 function readTransport(item: Field): UpstreamTransport {
