@@ -9,7 +9,14 @@ const ROOT = fileURLToPath(new URL("../", import.meta.url));
 const LAYERS = [
   ["controller/cli"],
   ["controller/controller.ts"],
-  ["controller/files", "controller/kubernetes", "controller/reconcile", "controller/proxies", "controller/health", "controller/crds"],
+  [
+    "controller/files",
+    "controller/kubernetes",
+    "controller/reconcile",
+    "controller/proxies",
+    "controller/health",
+    "controller/crds",
+  ],
   ["controller/model"],
   ["controller/resources"],
   ["controller/observability", "controller/errors.ts", "controller/core-file.ts"],
