@@ -9,7 +9,14 @@ const ROOT = fileURLToPath(new URL("../", import.meta.url));
 const LAYERS = [
   ["controller/cli"],
   ["controller/controller.ts"],
-  ["controller/files", "controller/kubernetes", "controller/reconcile", "controller/proxies", "controller/health"],
+  [
+    "controller/files",
+    "controller/kubernetes",
+    "controller/reconcile",
+    "controller/proxies",
+    "controller/health",
+    "controller/crds",
+  ],
   ["controller/model"],
   ["controller/resources"],
   ["controller/observability", "controller/errors.ts", "controller/core-file.ts"],
@@ -27,7 +34,7 @@ const CONTRACTS = ["controller/model/types.ts", "controller/reconcile/plan.ts", 
 const PACKAGES: Record<string, string[]> = {
   "@kubernetes/client-node": ["controller/kubernetes"],
   commander: ["controller/cli"],
-  yaml: ["controller/files"],
+  yaml: ["controller/files", "controller/crds"],
   undici: ["controller/proxies", "controller/kubernetes"],
 };
 

@@ -6,6 +6,8 @@ const KINDS = ["return", "redirect"] as const;
 /** What NGINX's error_page can stand for. */
 const FIRST_CODE = 300;
 const LAST_CODE = 599;
+const MAX_ERROR_PAGES = 32;
+const MAX_CODES = 64;
 
 /**
  * `errorPages` of a route: for each list of statuses an answer or a redirect. As in the NGINX family an answer keeps the
@@ -13,10 +15,10 @@ const LAST_CODE = 599;
  */
 export function readErrorPages(list: Field): ErrorPage[] {
   const pages: ErrorPage[] = [];
-  for (const item of list.items()) {
+  for (const item of list.items(MAX_ERROR_PAGES)) {
     if (!item.isRequiredMap()) continue;
     item.warnUnknown(["codes", ...KINDS]);
-    const read = item.get("codes").requiredItems();
+    const read = item.get("codes").requiredItems(1, MAX_CODES);
     const codes = read.map((code) => code.required() && code.integer(FIRST_CODE, LAST_CODE)).filter(isCode);
     const kind = item.exactlyOne(KINDS);
     const answer = kind === undefined ? undefined : readAnswer(item.get(kind), kind);
