@@ -9,7 +9,14 @@ const ROOT = fileURLToPath(new URL("../", import.meta.url));
 const LAYERS = [
   ["controller/cli"],
   ["controller/controller.ts"],
-  ["controller/files", "controller/kubernetes", "controller/reconcile", "controller/proxies", "controller/health"],
+  [
+    "controller/files",
+    "controller/kubernetes",
+    "controller/admission",
+    "controller/reconcile",
+    "controller/proxies",
+    "controller/health",
+  ],
   ["controller/model"],
   ["controller/resources"],
   ["controller/observability", "controller/errors.ts", "controller/core-file.ts"],
