@@ -88,6 +88,8 @@ export interface PostOptions {
   method?: string;
   type?: string;
   ca?: string;
+  /** Name that the certificate has to be made for. */
+  servername?: string;
   /** The client's own certificate. */
   pair?: { chain: string; key: string };
 }
@@ -104,7 +106,7 @@ export function post(port: number, body: unknown, options: PostOptions = {}): Pr
         method: options.method ?? "POST",
         headers: { "Content-Type": options.type ?? "application/json" },
         ca: options.ca ?? CERTIFICATE.chain,
-        servername: "webhook.example.com",
+        servername: options.servername ?? "webhook.example.com",
         agent: false,
         ...(pair && { cert: pair.chain, key: pair.key }),
       },
