@@ -5,7 +5,7 @@ import { quote } from "../resources/problem.js";
 import { AgeOrdered, compareAge, compareText } from "./age.js";
 import { digest } from "./digest.js";
 import { HostResult } from "./host-result.js";
-import { buildIngressHost, defaultBackendOf } from "./ingress-host.js";
+import { buildIngressHost, defaultBackendOf, sortRoutes } from "./ingress-host.js";
 import { buildVirtualServerHost, type FindRoute } from "./virtual-server-host.js";
 
 /** Objects that claim hosts. */
@@ -91,7 +91,7 @@ export class HostIndex {
     return oldest?.kind === "VirtualServer" ? refText(oldest.meta.ref) : undefined;
   }
 
-  /** The result that the host would have after the exchange. Costs what building the host costs. */
+  /** The result that the host would have after the exchange; the order of its routes is left open. */
   resultAfter(host: string, exchange: Exchange): HostResult {
     return this.#build(host, exchange);
   }
@@ -176,6 +176,8 @@ export class HostIndex {
     const fallback = takesUnknown ? this.#oldestWithDefault(exchange) : undefined;
     if (ingresses.length > 0 || fallback !== undefined) {
       buildIngressHost(host, ingresses, fallback && defaultBackendOf(fallback), result);
+      // Most of the work at a host that many share, and of no concern to who only asks what would be.
+      if (exchange === undefined && result.rules !== undefined) sortRoutes(result.rules.routes);
     }
     if (oldest !== undefined) rejectAll(servers, oldest, host, result);
     return result;
