@@ -23,17 +23,15 @@ export function warningsOf(problems: readonly Problem[]): string[] {
 /** The text of a refusal: each problem with its field, code and remedy. `shown` is how many problems it names. */
 export function messageOf(ref: ObjectRef, problems: readonly Problem[]): { message: string; shown: number } {
   const shown = problems.slice(0, MAX_LISTED);
-  const texts = shown.map(({ path, code, message }) =>
-    line(`${place(path)}${message} (${code}: ${remedyOf(code)})`, MAX_LISTED_LENGTH),
-  );
+  const texts = shown.map((problem) => line(`${place(problem.path)}${causeText(problem)}`, MAX_LISTED_LENGTH));
   const left = problems.length - shown.length;
   if (left > 0) texts.push(`${left} more problems are not listed`);
   return { message: `${line(refText(ref), MAX_LISTED_LENGTH)}: ${texts.join("; ")}`, shown: shown.length };
 }
 
-/** The text of one problem where its field and code stand beside it. */
+/** The text of one problem, with its code and remedy, where its field stands beside it. */
 export function causeText({ code, message }: Problem): string {
-  return line(`${message}. ${remedyOf(code)}`, MAX_LISTED_LENGTH);
+  return line(`${message} (${code}: ${remedyOf(code)})`, MAX_LISTED_LENGTH);
 }
 
 function place(path: string): string {

@@ -81,7 +81,7 @@ describe("what another object has", () => {
         reason: "HOST_TAKEN",
         field: "spec.host",
         message:
-          'VirtualServer/default/first is older and has the host "shop.example.com". Use another host, or remove one of the objects.',
+          'VirtualServer/default/first is older and has the host "shop.example.com" (HOST_TAKEN: Use another host, or remove one of the objects.)',
       },
     ]);
   });
