@@ -65,7 +65,7 @@ export function judge(request: AdmissionRequest, { model, follows, now }: JudgeO
   if (state === undefined || state.reason === "Ignored") return PASSED;
   const lost = operation === "UPDATE" ? (model.problems(ref)?.problems ?? []) : [];
   const inUse = displaced.map(({ object: owner, host }): Problem => {
-    const message = `${owner} has the host ${quote(host)} and would lose it, or a path of it, to this older object`;
+    const message = `${owner} has the host ${quote(host)} and would lose it, or a path of it, to this object, which counts as older`;
     return { path: "spec", code: "HOST_IN_USE", message, severity: "error" };
   });
   const errors = state.problems.filter(({ severity }) => severity === "error");
