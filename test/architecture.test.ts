@@ -12,6 +12,7 @@ const LAYERS = [
   [
     "controller/files",
     "controller/kubernetes",
+    "controller/admission",
     "controller/reconcile",
     "controller/proxies",
     "controller/health",

@@ -12,6 +12,7 @@ import { Links } from "./links.js";
 import { type ObjectState, stateOf } from "./object-state.js";
 import type { ModelChange, ModelSnapshot } from "./types.js";
 import { UpstreamIndex } from "./upstream-index.js";
+import { type Displaced, type Neighbours, WhatIf } from "./what-if.js";
 
 /** An object that came, changed (`object` is its new content, any JSON value) or went (`object` is undefined). */
 export interface ObjectChange extends ObjectRef {
@@ -34,6 +35,14 @@ export interface ModelOptions {
   crossNamespaceServices?: boolean;
 }
 
+/** What a change of one object would do. */
+export interface Probe {
+  /** The state that the object would have; undefined if there would be none. */
+  state: ObjectState | undefined;
+  /** Ingress and VirtualServer objects that would lose a host, or a path of it, to the object, and have it now. */
+  displaced: Displaced[];
+}
+
 type Entry = ParsedObject & { ref: ObjectRef; served: boolean };
 type RoutingEntry = Extract<Entry, { kind: "routing" }>;
 
@@ -53,6 +62,12 @@ export class RoutingModel {
   readonly #hosts: HostIndex;
   readonly #upstreams = new UpstreamIndex();
   readonly #certificates: CertificateIndex;
+  /** What the indices say as they are. */
+  readonly #now: Neighbours = {
+    resultOf: (host) => this.#hosts.resultOf(host),
+    upstreamProblem: (upstream) => this.#upstreams.problemOf(upstream),
+    certificateProblem: (object, host) => this.#certificates.problemOf(object, host),
+  };
   #parsed = 0;
 
   constructor(options: ModelOptions) {
@@ -101,6 +116,27 @@ export class RoutingModel {
   problems(ref: ObjectRef): ObjectState | undefined {
     const entry = this.#objects.get(refText(ref));
     return entry && this.#stateOf(entry);
+  }
+
+  /**
+   * What `update` with this change, and `problems` of its object after it, would say; the model stays as it is. Answers
+   * for objects that bring routes (Ingress, VirtualServer, VirtualServerRoute); others are only parsed. The cost follows
+   * the object and the hosts that it claims, not the number of objects.
+   */
+  probe(change: ObjectChange): Probe {
+    const { kind, namespace, name, object } = change;
+    if (object === undefined) return { state: undefined, displaced: [] };
+    const ref: ObjectRef = { kind, namespace, name };
+    const entry: Entry = { ...parseObject(ref, object, this.#context), ref, served: false };
+    if (entry.kind === "routing") entry.served = this.#classes.serves(entry.className);
+    if (entry.kind !== "routing" || !entry.served || entry.fragment === undefined) {
+      return { state: this.#stateOf(entry), displaced: [] };
+    }
+    const held = this.#objects.get(refText(ref));
+    const before = held?.kind === "routing" && held.served ? held.fragment : undefined;
+    const indices = { hosts: this.#hosts, upstreams: this.#upstreams, certificates: this.#certificates };
+    const then = new WhatIf(indices, (route) => this.#findRoute(route), before, entry.fragment);
+    return { state: this.#stateOfServed(entry, entry.fragment, then), displaced: then.displaced() };
   }
 
   /** The served VirtualServer (`namespace/name`) that a VirtualServerRoute gets its requests from, if there is one. */
@@ -209,25 +245,25 @@ export class RoutingModel {
     return this.#stateOfServed(entry, entry.fragment);
   }
 
-  #stateOfServed(entry: RoutingEntry, fragment: RoutingFragment): ObjectState {
+  #stateOfServed(entry: RoutingEntry, fragment: RoutingFragment, around: Neighbours = this.#now): ObjectState {
     const key = refText(entry.ref);
     const problems = [...entry.problems];
     const hosts = fragment.kind === "VirtualServerRoute" ? new Set([fragment.host]) : claimedHosts(fragment);
     let rejected = false;
     let takesPart = false;
     for (const host of hosts) {
-      const result = this.#hosts.resultOf(host);
+      const result = around.resultOf(host);
       const finding = result?.findings.get(key);
       problems.push(...(finding?.problems ?? []));
       rejected ||= finding?.rejected ?? false;
       takesPart ||= result?.participants.has(key) ?? false;
     }
     for (const upstream of fragment.upstreams) {
-      const problem = this.#upstreams.problemOf(upstream);
+      const problem = around.upstreamProblem(upstream);
       if (problem !== undefined) problems.push(problem);
     }
     for (const { host } of fragment.certificates) {
-      const problem = this.#certificates.problemOf(key, host);
+      const problem = around.certificateProblem(key, host);
       if (problem !== undefined) problems.push(problem);
     }
     if (rejected) return stateOf(entry.ref, problems, "Rejected");
