@@ -95,6 +95,18 @@ export class CertificateIndex {
     return this.#findings.get(host)?.get(object);
   }
 
+  /** The objects (`Kind/namespace/name`) that ask for the certificate that the host has. */
+  usersOf(host: string): string[] {
+    return [...(this.#claims.get(host) ?? [])]
+      .filter(({ request }) => this.serves(request))
+      .map(({ meta }) => refText(meta.ref));
+  }
+
+  /** Whether the host has the certificate that is asked for. */
+  serves({ host, secret }: CertificateRequest): boolean {
+    return this.#built.get(host)?.resource === `Secret/${secret}`;
+  }
+
   #choose(host: string, touched: Set<string>): Certificate | undefined {
     const findings = new Map<string, Problem>();
     const owner = this.#exclusiveOwner(host);
