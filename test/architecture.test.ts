@@ -27,7 +27,7 @@ const CONTRACTS = ["controller/model/types.ts", "controller/reconcile/plan.ts", 
 const PACKAGES: Record<string, string[]> = {
   "@kubernetes/client-node": ["controller/kubernetes"],
   commander: ["controller/cli"],
-  yaml: ["controller/files"],
+  yaml: ["controller/files", "controller/kubernetes"],
   undici: ["controller/proxies", "controller/kubernetes"],
 };
 
