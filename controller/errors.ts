@@ -347,8 +347,20 @@ export const ERROR_SECTIONS = [
   { title: "Errors of the core", entries: CORE_ENTRIES },
 ] as const;
 
-/** Codes of problems that an object can have. */
-export type ProblemCode = keyof typeof OBJECT_ENTRIES | keyof typeof MODEL_ENTRIES | "OBJECT_DUPLICATE";
+/** Codes of problems that an object can have; those of a proxy and of the core, where the proxy refuses a part of it. */
+export type ProblemCode =
+  | keyof typeof OBJECT_ENTRIES
+  | keyof typeof MODEL_ENTRIES
+  | "OBJECT_DUPLICATE"
+  | ProxyErrorCode
+  | CoreErrorCode;
+
+const PROBLEM_ENTRIES = [OBJECT_ENTRIES, MODEL_ENTRIES, PROXY_ENTRIES, CORE_ENTRIES];
+
+/** Whether a code, which may come from elsewhere, is one that a problem of an object can have. */
+export function isProblemCode(code: string): code is ProblemCode {
+  return code === "OBJECT_DUPLICATE" || PROBLEM_ENTRIES.some((entries) => Object.hasOwn(entries, code));
+}
 
 /** Codes of problems that a file can have. */
 export type FileProblemCode = keyof typeof FILE_ENTRIES;

@@ -35,7 +35,7 @@ const CONTRACTS = ["controller/model/types.ts", "controller/reconcile/plan.ts", 
 const PACKAGES: Record<string, string[]> = {
   "@kubernetes/client-node": ["controller/kubernetes"],
   commander: ["controller/cli"],
-  yaml: ["controller/files", "controller/crds"],
+  yaml: ["controller/files", "controller/kubernetes", "controller/crds"],
   undici: ["controller/proxies", "controller/kubernetes"],
 };
 

@@ -34,6 +34,7 @@ export async function runCluster(core: Core, options: ClusterRunOptions): Promis
     source: "cluster",
     controllerClass: options.controllerClass,
     onApplied: (objects) => cluster?.applied(objects),
+    events: { record: (event) => cluster?.objectEvents.record(event) },
   });
   const { controller, logger } = running;
   const stopped = stopSignal();

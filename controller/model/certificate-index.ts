@@ -118,6 +118,18 @@ export class CertificateIndex {
     return this.#decide(claims, owner).findings.get(refText(after.meta.ref));
   }
 
+  /** The objects (`Kind/namespace/name`) that ask for the certificate that the host has. */
+  usersOf(host: string): string[] {
+    return [...(this.#claims.get(host) ?? [])]
+      .filter(({ request }) => this.serves(request))
+      .map(({ meta }) => refText(meta.ref));
+  }
+
+  /** Whether the host has the certificate that is asked for. */
+  serves({ host, secret }: CertificateRequest): boolean {
+    return this.#built.get(host)?.resource === `Secret/${secret}`;
+  }
+
   #choose(host: string, touched: Set<string>): Certificate | undefined {
     this.rebuilt += 1;
     const claims = this.#claims.get(host);

@@ -1,4 +1,7 @@
 import type { PatternChecker } from "../../core-wasm/binding/api.js";
+import { patternText } from "../../core-wasm/binding/source.js";
+import type { ApplyFailure } from "../proxies/proxy.js";
+import type { PlanStep } from "../reconcile/plan.js";
 import type { RoutingFragment, VirtualServerRouteFragment } from "../resources/fragments.js";
 import { type ObjectRef, refText } from "../resources/object-ref.js";
 import type { ParseContext } from "../resources/parse-context.js";
@@ -9,7 +12,8 @@ import { CertificateIndex } from "./certificate-index.js";
 import { ClassRules, type SourceKind } from "./classes.js";
 import { claimedHosts, HostIndex } from "./host-index.js";
 import { Links } from "./links.js";
-import { type ObjectState, stateOf } from "./object-state.js";
+import { type ObjectState, refusedState, stateOf } from "./object-state.js";
+import { Refusals } from "./refusals.js";
 import type { ModelChange, ModelSnapshot } from "./types.js";
 import { UpstreamIndex } from "./upstream-index.js";
 import { type Displaced, type Neighbours, WhatIf } from "./what-if.js";
@@ -68,6 +72,7 @@ export class RoutingModel {
     upstreamProblem: (upstream) => this.#upstreams.problemOf(upstream),
     certificateProblem: (object, host) => this.#certificates.problemOf(object, host),
   };
+  readonly #refusals = new Refusals();
   #parsed = 0;
 
   constructor(options: ModelOptions) {
@@ -105,6 +110,11 @@ export class RoutingModel {
     for (const key of touchedUpstreams) objects.add(key.slice(0, key.lastIndexOf("/")));
     const certificates = this.#certificates.rebuild(objects);
     return { hosts: hosts.rules, upstreams, certificates, objects };
+  }
+
+  /** What became of these steps in the proxy. Returns the objects whose state is another one because of that. */
+  settle(steps: readonly PlanStep[], failures: readonly ApplyFailure[]): Set<string> {
+    return this.#refusals.settle(steps, failures, (host) => this.#certificates.usersOf(host));
   }
 
   /** The whole model in force. */
@@ -248,6 +258,7 @@ export class RoutingModel {
   #stateOfServed(entry: RoutingEntry, fragment: RoutingFragment, around: Neighbours = this.#now): ObjectState {
     const key = refText(entry.ref);
     const problems = [...entry.problems];
+    const refused = this.#refusedOf(fragment, around);
     const hosts = fragment.kind === "VirtualServerRoute" ? new Set([fragment.host]) : claimedHosts(fragment);
     let rejected = false;
     let takesPart = false;
@@ -266,9 +277,36 @@ export class RoutingModel {
       const problem = around.certificateProblem(key, host);
       if (problem !== undefined) problems.push(problem);
     }
-    if (rejected) return stateOf(entry.ref, problems, "Rejected");
-    if (fragment.kind !== "VirtualServerRoute" || takesPart) return stateOf(entry.ref, problems);
+    if (rejected) return refusedState(stateOf(entry.ref, problems, "Rejected"), refused);
+    if (fragment.kind !== "VirtualServerRoute" || takesPart) {
+      return refusedState(stateOf(entry.ref, problems), refused);
+    }
     return stateOf(entry.ref, [...problems, notReferenced(fragment)], "NoVirtualServerFound");
+  }
+
+  /** What the proxy has refused of an object. Without the rules of its only host nothing of it is in force. */
+  #refusedOf(fragment: RoutingFragment, around: Neighbours): Problem[] {
+    const problems: Problem[] = [];
+    if (this.#refusals.empty) return problems;
+    const isIngress = fragment.kind === "Ingress";
+    const key = refText(fragment.meta.ref);
+    for (const host of fragment.kind === "VirtualServerRoute" ? [fragment.host] : claimedHosts(fragment)) {
+      const result = around.resultOf(host);
+      if (result?.rules === undefined || !result.participants.has(key)) continue;
+      const refused = this.#refusals.of({ kind: "host", piece: patternText(result.rules.pattern) });
+      if (refused) problems.push({ ...refused, path: "", severity: isIngress ? "warning" : "error" });
+    }
+    for (const upstream of fragment.upstreams) {
+      const refused = this.#refusals.of({ kind: "upstream", piece: upstream.key });
+      if (refused) problems.push({ ...refused, path: upstream.path, severity: "warning" });
+    }
+    for (const request of fragment.certificates) {
+      const refused = this.#refusals.of({ kind: "certificate", piece: request.host });
+      if (refused && this.#certificates.serves(request)) {
+        problems.push({ ...refused, path: request.path, severity: "warning" });
+      }
+    }
+    return problems;
   }
 }
 
