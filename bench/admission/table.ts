@@ -6,6 +6,7 @@ import { type ObjectChange, RoutingModel } from "../../controller/model/routing-
 import { AdmissionCounters } from "../../controller/observability/admission-counters.js";
 import { silentLogger } from "../../controller/observability/logger.js";
 import { selfSigned } from "../../controller/proxies/embedded/self-signed.js";
+import type { PatternChecker } from "../../core-wasm/binding/api.js";
 import { type Measured, measure } from "../measure.js";
 import type { Row } from "../report.js";
 import { ingress, objects, reviewText, virtualServer } from "./objects.js";
@@ -45,7 +46,7 @@ function probing(name: string, model: RoutingModel, change: ObjectChange, expect
   };
 }
 
-function modelRows(checker: Awaited<ReturnType<typeof loadCore>>): { rows: Row[]; large: RoutingModel } {
+function modelRows(checker: PatternChecker): { rows: Row[]; large: RoutingModel } {
   const make = (count: number, more: ObjectChange[] = []) => {
     const model = new RoutingModel({ checker, source: "folder" });
     model.update([...objects(count), ...more]);
@@ -109,12 +110,13 @@ function post(port: number, agent: Agent, text: string): Promise<string> {
   });
 }
 
-async function serverRows(model: RoutingModel): Promise<Row[]> {
+async function serverRows(model: RoutingModel, checker: PatternChecker): Promise<Row[]> {
   const now = Date.now();
   const hosts = ["webhook.example.com"];
   const pair = selfSigned({ commonName: "bench", hosts, notBefore: now - DAY, notAfter: now + DAY });
   const server = new AdmissionServer({
     model,
+    checker,
     follows: () => true,
     complete: () => true,
     now: Date.now,
@@ -159,6 +161,7 @@ async function serverRows(model: RoutingModel): Promise<Row[]> {
 
 /** Measures the table. Throws if anything is answered otherwise than the objects say. */
 export async function admissionTable(): Promise<Row[]> {
-  const { rows, large } = modelRows(await loadCore());
-  return [...rows, ...(await serverRows(large))];
+  const core = await loadCore();
+  const { rows, large } = modelRows(core);
+  return [...rows, ...(await serverRows(large, core))];
 }

@@ -2,6 +2,7 @@ import type { IncomingMessage, ServerResponse } from "node:http";
 import { createServer, type Server } from "node:https";
 import type { AddressInfo } from "node:net";
 import type { SecureContextOptions } from "node:tls";
+import type { PatternChecker } from "../../core-wasm/binding/api.js";
 import type { AdmissionAnswer, AdmissionCounters } from "../observability/admission-counters.js";
 import type { Logger } from "../observability/logger.js";
 import { ReviewError, readReview, reviewOf } from "./admission-review.js";
@@ -29,6 +30,7 @@ const LIMITS = {
 
 export interface AdmissionServerOptions {
   model: AskedModel;
+  checker: PatternChecker;
   /** Whether objects of a namespace are followed at all. */
   follows: (namespace: string) => boolean;
   /** Whether the model is a whole one: before, it would take the unknown for missing. */
@@ -134,11 +136,11 @@ export class AdmissionServer {
   }
 
   #answer(body: Buffer, response: ServerResponse): void {
-    const { counters, logger, model, follows, now } = this.#options;
+    const { counters, logger, model, checker, follows, now } = this.#options;
     const begun = performance.now();
     try {
       const request = readReview(JSON.parse(body.toString("utf8")));
-      const verdict = judge(request, { model, follows, now: now() });
+      const verdict = judge(request, { model, checker, follows, now: now(), clock: () => performance.now() });
       const text = JSON.stringify(reviewOf(request, verdict));
       counters.answered(verdict.answer);
       counters.took((performance.now() - begun) / 1000);

@@ -1,4 +1,5 @@
 import { isDeepStrictEqual } from "node:util";
+import type { PatternChecker } from "../../core-wasm/binding/api.js";
 import type { ObjectState } from "../model/object-state.js";
 import type { ObjectChange, Probe } from "../model/routing-model.js";
 import { actsOnRouting } from "../resources/annotations.js";
@@ -6,6 +7,7 @@ import type { Kind, ObjectRef } from "../resources/object-ref.js";
 import { type Problem, quote } from "../resources/problem.js";
 import { type AdmissionRequest, isRecord, refOf } from "./admission-review.js";
 import { causeText, messageOf, warningsOf } from "./answer-text.js";
+import { PatternBudget } from "./pattern-budget.js";
 
 /** What is said about a request. */
 export interface Verdict {
@@ -27,7 +29,7 @@ export interface Refusal {
 
 /** The model, as far as it is asked. */
 export interface AskedModel {
-  probe(change: ObjectChange): Probe;
+  probe(change: ObjectChange, checker: PatternChecker): Probe;
   problems(ref: ObjectRef): ObjectState | undefined;
 }
 
@@ -35,9 +37,15 @@ export interface JudgeOptions {
   model: AskedModel;
   /** Whether objects of a namespace are followed at all. */
   follows: (namespace: string) => boolean;
+  checker: PatternChecker;
   /** Milliseconds since 1970. */
   now: number;
+  /** Milliseconds of any origin. */
+  clock: () => number;
 }
+
+/** Time for the patterns of one object, in milliseconds: enough for hundreds of the usual kind. */
+const PATTERNS_MS = 50;
 
 const PASSED: Verdict = { answer: "passed", warnings: [] };
 const JUDGED: ReadonlySet<Kind> = new Set(["Ingress", "VirtualServer", "VirtualServerRoute"]);
@@ -56,12 +64,15 @@ const COLLISIONS: ReadonlySet<string> = new Set(["HOST_TAKEN", "PATH_TAKEN", "DE
  * finalizers, labels and foreign annotations of an Invalid object can change), subresources, and objects that are not
  * served here.
  */
-export function judge(request: AdmissionRequest, { model, follows, now }: JudgeOptions): Verdict {
-  if (!isJudged(request) || !follows(request.namespace)) return PASSED;
+export function judge(request: AdmissionRequest, options: JudgeOptions): Verdict {
+  const { model, now } = options;
+  if (!isJudged(request) || !options.follows(request.namespace)) return PASSED;
   const { operation, object, oldObject } = request;
   if (operation === "UPDATE" && (isBeingDeleted(object) || sameContent(object, oldObject))) return PASSED;
   const ref = refOf(request);
-  const { state, displaced } = model.probe({ ...ref, object: operation === "CREATE" ? dated(object, now) : object });
+  const budget = new PatternBudget(options.checker, PATTERNS_MS, options.clock);
+  const content = operation === "CREATE" ? dated(object, now) : object;
+  const { state, displaced } = model.probe({ ...ref, object: content }, budget);
   if (state === undefined || state.reason === "Ignored") return PASSED;
   const lost = operation === "UPDATE" ? (model.problems(ref)?.problems ?? []) : [];
   const inUse = displaced.map(({ object: owner, host }): Problem => {
@@ -77,9 +88,16 @@ export function judge(request: AdmissionRequest, { model, follows, now }: JudgeO
     ...inUse,
   ];
   const refused = new Set([...errors, ...collisions]);
-  const warnings = warningsOf(state.problems.filter((problem) => !refused.has(problem)));
+  const warnings = warningsOf([...unchecked(budget), ...state.problems.filter((problem) => !refused.has(problem))]);
   if (refused.size > 0) return { answer: "refused", warnings, refusal: refusalOf(ref, errors, collisions) };
   return { answer: warnings.length > 0 ? "warned" : "allowed", warnings };
+}
+
+/** What is left to say where the time did not suffice; the model itself checks everything. */
+function unchecked({ skipped }: PatternBudget): Problem[] {
+  if (skipped === 0) return [];
+  const message = `${skipped} patterns are not checked here, since the others took ${PATTERNS_MS} ms; status tells of them`;
+  return [{ path: "", code: "LIMIT_EXCEEDED", message, severity: "warning" }];
 }
 
 function refusalOf(ref: ObjectRef, errors: readonly Problem[], collisions: readonly Problem[]): Refusal {

@@ -62,6 +62,7 @@ export async function runCluster(core: Core, options: ClusterRunOptions): Promis
     options,
     {
       model: controller.model,
+      checker: core,
       follows: (namespace) => joined.follows(namespace),
       complete: () => joined.readiness().ready,
       logger,

@@ -131,13 +131,13 @@ export class RoutingModel {
   /**
    * What `update` with this change, and `problems` of its object after it, would say; the model stays as it is. Answers
    * for objects that bring routes (Ingress, VirtualServer, VirtualServerRoute); others are only parsed. The cost follows
-   * the object and the hosts that it claims, not the number of objects.
+   * the object and the hosts that it claims, not the number of objects. Patterns are checked by `checker`.
    */
-  probe(change: ObjectChange): Probe {
+  probe(change: ObjectChange, checker: PatternChecker = this.#context.checker): Probe {
     const { kind, namespace, name, object } = change;
     if (object === undefined) return { state: undefined, displaced: [] };
     const ref: ObjectRef = { kind, namespace, name };
-    const entry: Entry = { ...parseObject(ref, object, this.#context), ref, served: false };
+    const entry: Entry = { ...parseObject(ref, object, { ...this.#context, checker }), ref, served: false };
     if (entry.kind === "routing") entry.served = this.#classes.serves(entry.className);
     if (entry.kind !== "routing" || !entry.served || entry.fragment === undefined) {
       return { state: this.#stateOf(entry), displaced: [] };

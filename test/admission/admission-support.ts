@@ -4,6 +4,7 @@ import { AdmissionCounters } from "../../controller/observability/admission-coun
 import { silentLogger } from "../../controller/observability/logger.js";
 import { modelOfYaml, parseYaml, type SourceObject } from "../model/model-support.js";
 import { makeCertificate } from "../support/certificates.js";
+import { patternChecker } from "../support/core.js";
 import { closing } from "../support/harness.js";
 import { type Answer, whole } from "../support/http-client.js";
 
@@ -69,6 +70,7 @@ export async function startAdmission(
   const admission = closing(
     new AdmissionServer({
       model: modelOfYaml(objects),
+      checker: patternChecker(),
       follows: () => true,
       complete: () => true,
       now: () => NOW,

@@ -4,15 +4,18 @@ import { readReview, reviewOf } from "../../controller/admission/admission-revie
 import { judge, type Verdict } from "../../controller/admission/verdict.js";
 import { modelOf, modelOfYaml, parseYaml, type SourceObject } from "../model/model-support.js";
 import { randomChange } from "../model/random-changes.js";
+import { patternChecker } from "../support/core.js";
 import { ingress, NOW, parseOne, reviewFor, server } from "./admission-support.js";
 
+/** With a clock that stands still. */
+const OPTIONS = { follows: () => true, checker: patternChecker(), now: NOW, clock: () => 0 };
 const OLD = "2024-01-01T00:00:00Z";
 const NEW = "2024-02-01T00:00:00Z";
 
 /** The verdict on an object among the objects of a YAML text. */
 function verdictOn(objects: string, text: string, more: Record<string, unknown> = {}, follows = true): Verdict {
   const request = readReview(reviewFor(parseOne(text), more));
-  return judge(request, { model: modelOfYaml(objects), follows: () => follows, now: NOW });
+  return judge(request, { model: modelOfYaml(objects), ...OPTIONS, follows: () => follows });
 }
 
 /** The verdict on a change of an object that is there. */
@@ -52,7 +55,7 @@ describe("an object by itself", () => {
 
   it("is refused where it is no object at all", () => {
     const request = readReview(reviewFor(parseOne(GOOD), { object: 7 }));
-    expect(judge(request, { model: modelOfYaml(""), follows: () => true, now: NOW }).answer).toBe("refused");
+    expect(judge(request, { model: modelOfYaml(""), ...OPTIONS }).answer).toBe("refused");
   });
 
   it("gets warnings that are few, short and printable, and a refusal that is bounded, whatever it holds", () => {
@@ -153,6 +156,29 @@ describe("allowed without a look", () => {
   });
 });
 
+describe("patterns that take their time", () => {
+  const routes = ["~ ^/a$", "~ ^/b(", "~ ^/(c)$"]
+    .map((path) => `{path: "${path}", action: {return: {body: x}}}`)
+    .join();
+  const request = readReview(reviewFor(parseOne(server("shop", "shop.example.com", OLD, routes))));
+  /** The verdict where each look at the clock finds `step` milliseconds more. */
+  const within = (step: number) => {
+    let now = 0;
+    const clock = () => (now += step);
+    return judge(request, { ...OPTIONS, model: modelOfYaml(""), clock });
+  };
+
+  it("are checked, all of them, within their time", () => {
+    expect(codes(within(1))).toEqual(["REGEX_INVALID"]);
+  });
+
+  it("are left to the model beyond it, with a warning that says how many", () => {
+    const { answer, warnings } = within(50);
+    expect(answer).toBe("warned");
+    expect(warnings[0]).toMatch(/^2 patterns are not checked here, .* \(LIMIT_EXCEEDED\)$/);
+  });
+});
+
 it("an annotation that says what paths mean is looked at like a field", () => {
   const before = ingress("shop", "shop.example.com", ["/"], OLD);
   const after = ingress("shop", "shop.example.com", ["/"], OLD, "{njet.org/use-regex: maybe}");
@@ -170,7 +196,7 @@ it("no request makes it throw, and every answer to an object that comes is what 
       const model = modelOf([]);
       model.update(others.filter(({ name, kind }) => name !== change.name || kind !== change.kind));
       const request = readReview(reviewFor(change.object as SourceObject));
-      const verdict = judge(request, { model, follows: () => true, now: NOW });
+      const verdict = judge(request, { model, ...OPTIONS });
       expect(JSON.parse(JSON.stringify(reviewOf(request, verdict)))).toMatchObject({
         response: { allowed: verdict.answer !== "refused" },
       });
@@ -193,7 +219,7 @@ it("no JSON value in place of the object makes it throw", () => {
       const kinds = parseYaml(`${GOOD}\n---\n${ingress("i", "a.example.com", ["/"])}`);
       for (const known of kinds) {
         const request = readReview(reviewFor(known, { operation, object, oldObject }));
-        judge(request, { model: modelOfYaml(""), follows: () => true, now: NOW });
+        judge(request, { model: modelOfYaml(""), ...OPTIONS });
       }
     }),
     { numRuns: 500, seed: 8 },
