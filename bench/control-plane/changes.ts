@@ -1,6 +1,16 @@
 import type { KubeClient } from "../../test/real/kube/client.js";
-import { KeptConnection } from "./kept-connection.js";
-import { addressesOf, addressPrefix, BACKGROUND, hostOf, ingressOf, STABLE, serviceOf, siteName, sliceOf } from "./site.js";
+import type { KeptConnection } from "./kept-connection.js";
+import {
+  addressesOf,
+  addressPrefix,
+  BACKGROUND,
+  hostOf,
+  ingressOf,
+  STABLE,
+  serviceOf,
+  siteName,
+  sliceOf,
+} from "./site.js";
 
 export type ChangeKind = "new host" | "path change" | "endpoint change";
 export const CHANGE_KINDS: readonly ChangeKind[] = ["new host", "path change", "endpoint change"];

@@ -14,9 +14,12 @@ export class ControllerProcess {
   readonly #ended: Promise<void>;
   #log = "";
 
-  constructor(kubeconfig: string, httpPort: number) {
+  /** `account` has `token`, `ca.crt` and `namespace`, as a pod finds them; `server` is the URL of the API server. */
+  constructor(account: string, server: string, httpPort: number) {
+    const { hostname, port } = new URL(server);
+    const env = { ...process.env, KUBERNETES_SERVICE_HOST: hostname, KUBERNETES_SERVICE_PORT: port };
     const options = [
-      ["--kubeconfig", kubeconfig],
+      ["--service-account-dir", account],
       ["--address", "127.0.0.1"],
       ["--http-port", String(httpPort)],
       ["--https-port", "0"],
@@ -25,9 +28,8 @@ export class ControllerProcess {
       ["--drain-seconds", "1"],
       ["--no-access-log"],
     ].flat();
-    const flags = (process.env.BENCH_NODE_FLAGS ?? "").split(" ").filter((flag) => flag !== "");
     this.started = performance.now();
-    this.#child = spawn(process.execPath, [...flags, MAIN, "run", ...options], { stdio: ["ignore", "ignore", "pipe"] });
+    this.#child = spawn(process.execPath, [MAIN, "run", ...options], { env, stdio: ["ignore", "ignore", "pipe"] });
     this.#ended = new Promise((resolve) => this.#child.once("exit", () => resolve()));
     // Only what is wrong is kept: each change writes a line.
     this.#child.stderr?.setEncoding("utf8").on("data", (text: string) => {
@@ -44,7 +46,9 @@ export class ControllerProcess {
   /** Processor time so far, user and system, in seconds. */
   cpu(): number {
     return sum(this.#tree(), (pid) => {
-      const fields = readFileSync(`/proc/${pid}/stat`, "utf8").replace(/^.*\) /s, "").split(" ");
+      const fields = readFileSync(`/proc/${pid}/stat`, "utf8")
+        .replace(/^.*\) /s, "")
+        .split(" ");
       return (Number(fields[11]) + Number(fields[12])) * TICK_SECONDS;
     });
   }
