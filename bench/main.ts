@@ -1,6 +1,7 @@
 /** `npm run bench -- <table>... [--json FILE]`: measures tables and prints them. */
 import { parseArgs } from "node:util";
 import { admissionTable } from "./admission/table.js";
+import { controlPlaneTable } from "./control-plane/table.js";
 import { healthTable } from "./health/table.js";
 import { proxyTable } from "./proxy/table.js";
 import { regexTable } from "./regex/table.js";
@@ -18,6 +19,10 @@ const TABLES: Record<string, { title: string; run: () => Row[] | Promise<Row[]> 
     run: admissionTable,
   },
   proxy: { title: "proxy: processor time of the embedded proxy per request, one process", run: proxyTable },
+  "control-plane": {
+    title: "control-plane: changes of a cluster of 1,000 and 5,000 Ingresses (ratio: times the p50 at 1,000)",
+    run: controlPlaneTable,
+  },
 };
 
 async function main(): Promise<void> {

@@ -44,6 +44,8 @@ export class ClusterSource {
   readonly #options: ClusterSourceOptions;
   /** By namespace; the empty one holds what belongs to the whole cluster. */
   readonly #scopes = new Map<string, Scope>();
+  /** Scopes whose changes are held back. */
+  readonly #holding = new Set<Scope>();
   readonly #pending = new Map<string, ObjectChange>();
   /** What of each object with a status makes it another one: generation, labels and annotations. */
   readonly #content = new Map<string, string>();
@@ -107,6 +109,7 @@ export class ClusterSource {
   #open(namespace: string, types: readonly ResourceType[]): void {
     const scope: Scope = { namespace, reflectors: new Map(), held: new Map(), released: false };
     this.#scopes.set(namespace, scope);
+    this.#holding.add(scope);
     for (const type of types) {
       const reflector = this.#reflector(type, namespace, (changes) => this.#onChange(scope, type, changes));
       scope.reflectors.set(type, reflector);
@@ -128,6 +131,7 @@ export class ClusterSource {
     const scope = this.#scopes.get(namespace);
     if (scope === undefined) return;
     this.#scopes.delete(namespace);
+    this.#holding.delete(scope);
     for (const [type, reflector] of scope.reflectors) {
       for (const change of this.#take(type, reflector.forget())) this.#pending.set(refText(change), change);
       this.#leaving.add(reflector.close());
@@ -163,9 +167,10 @@ export class ClusterSource {
   /** Lets the changes of complete scopes through. The very first time all scopes have to be complete. */
   #release(): void {
     if (!this.#started && this.waitingFor().length > 0) return;
-    for (const scope of this.#scopes.values()) {
-      if (scope.released || [...scope.reflectors.values()].some((reflector) => !reflector.complete)) continue;
+    for (const scope of this.#holding) {
+      if ([...scope.reflectors.values()].some((reflector) => !reflector.complete)) continue;
       scope.released = true;
+      this.#holding.delete(scope);
       for (const [key, change] of scope.held) this.#pending.set(key, change);
       scope.held.clear();
     }

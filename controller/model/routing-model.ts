@@ -61,6 +61,8 @@ export class RoutingModel {
   readonly #classes: ClassRules;
   readonly #objects = new Map<string, Entry>();
   readonly #objectsOfClass = new Links();
+  /** Whether the objects of a class (empty: of none) are served, for each that an object has named. */
+  readonly #standing = new Map<string, boolean>();
   /** From a VirtualServerRoute (`namespace/name`) to the hosts that delegate to it. */
   readonly #delegations = new Links();
   readonly #hosts: HostIndex;
@@ -74,6 +76,7 @@ export class RoutingModel {
   };
   readonly #refusals = new Refusals();
   #parsed = 0;
+  #reclassed = 0;
 
   constructor(options: ModelOptions) {
     this.#context = { checker: options.checker, crossNamespaceServices: options.crossNamespaceServices ?? false };
@@ -82,10 +85,11 @@ export class RoutingModel {
     this.#certificates = new CertificateIndex((host) => this.#hosts.exclusiveOwner(host));
   }
 
-  /** How many objects were parsed and how many pieces were built since the beginning. */
-  get counters(): { parsed: number; hosts: number; upstreams: number; certificates: number } {
+  /** How many objects were parsed, or looked at because their class changed, and how many pieces were built so far. */
+  get counters(): { parsed: number; reclassed: number; hosts: number; upstreams: number; certificates: number } {
     return {
       parsed: this.#parsed,
+      reclassed: this.#reclassed,
       hosts: this.#hosts.rebuilt,
       upstreams: this.#upstreams.rebuilt,
       certificates: this.#certificates.rebuilt,
@@ -182,7 +186,9 @@ export class RoutingModel {
     this.#setShared(ref, entry);
     if (entry.kind !== "routing") return;
     this.#objectsOfClass.link(entry.className ?? "", key);
-    if (this.#classes.serves(entry.className)) this.#serve(entry);
+    const served = this.#classes.serves(entry.className);
+    if (!this.#standing.has(entry.className ?? "")) this.#standing.set(entry.className ?? "", served);
+    if (served) this.#serve(entry);
   }
 
   /** Hands objects that others refer to over to their index. */
@@ -222,11 +228,14 @@ export class RoutingModel {
     for (const host of this.#delegations.of(`${namespace}/${name}`)) this.#hosts.touch(host);
   }
 
-  /** Serves or withdraws the objects of the classes whose standing changed. */
+  /** Serves or withdraws the objects of the classes whose standing changed; no others are looked at. */
   #applyClasses(objects: Set<string>): void {
-    for (const className of [...this.#objectsOfClass.sources()]) {
+    for (const [className, before] of this.#standing) {
       const served = this.#classes.serves(className || undefined);
+      if (served === before) continue;
+      this.#standing.set(className, served);
       for (const key of this.#objectsOfClass.of(className)) {
+        this.#reclassed += 1;
         const entry = this.#objects.get(key);
         if (entry?.kind !== "routing" || entry.served === served) continue;
         if (served) this.#serve(entry);
