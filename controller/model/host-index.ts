@@ -6,7 +6,7 @@ import { AgeOrdered, compareText } from "./age.js";
 import { digest } from "./digest.js";
 import { HostResult } from "./host-result.js";
 import { buildIngressHost, defaultBackendOf } from "./ingress-host.js";
-import { buildVirtualServerHost, type FindRoute } from "./virtual-server-host.js";
+import { buildVirtualServerHost, type DelegationTargets } from "./virtual-server-host.js";
 
 type Claimant = IngressFragment | VirtualServerFragment;
 
@@ -37,10 +37,10 @@ export class HostIndex {
   readonly #withDefault = new AgeOrdered<IngressFragment>();
   readonly #built = new Map<string, { result: HostResult; pattern: string; digest: string }>();
   readonly #dirty = new Set<string>();
-  readonly #findRoute: FindRoute;
+  readonly #targets: DelegationTargets;
 
-  constructor(findRoute: FindRoute) {
-    this.#findRoute = findRoute;
+  constructor(targets: DelegationTargets) {
+    this.#targets = targets;
   }
 
   add(fragment: Claimant): void {
@@ -132,7 +132,7 @@ export class HostIndex {
     const claims = this.#claims.get(host);
     const oldest = claims?.oldest;
     if (oldest?.kind === "VirtualServer") {
-      buildVirtualServerHost(oldest, this.#findRoute, result);
+      buildVirtualServerHost(oldest, this.#targets, result);
       rejectAll([...(claims ?? [])].slice(1), oldest, host, result);
       return result;
     }

@@ -5,6 +5,7 @@ import type { UpstreamDeclaration } from "./fragments.js";
 import { readPort, readQualifiedName, readServiceName, readUpstreamName } from "./names.js";
 import { type ObjectRef, refText } from "./object-ref.js";
 import { quote } from "./problem.js";
+import { crossReference } from "./reference.js";
 import { readDuration, readSize } from "./units.js";
 
 const FIELDS = [
@@ -41,12 +42,12 @@ const RETRY_CONDITIONS = ["error", "timeout", "http_502", "http_503", "http_504"
 const LATER_RETRY_CONDITIONS = ["invalid_header", "http_500", "http_403", "http_404", "http_429"];
 
 /** Reads `spec.upstreams`. Names must be unique; the key of the map is the name. */
-export function readUpstreams(list: Field, ref: ObjectRef, crossNamespace: boolean): Map<string, UpstreamDeclaration> {
+export function readUpstreams(list: Field, ref: ObjectRef): Map<string, UpstreamDeclaration> {
   const upstreams = new Map<string, UpstreamDeclaration>();
   for (const item of list.items()) {
     if (!item.isRequiredMap()) continue;
     const name = readUpstreamName(item.get("name"));
-    const upstream = readUpstream(item, `${refText(ref)}/${name}`, ref.namespace, crossNamespace);
+    const upstream = readUpstream(item, `${refText(ref)}/${name}`, ref);
     if (name === undefined || upstream === undefined) continue;
     if (upstreams.has(name)) item.get("name").error("DUPLICATE_NAME", `there is another upstream ${quote(name)}`);
     upstreams.set(name, upstream);
@@ -54,35 +55,27 @@ export function readUpstreams(list: Field, ref: ObjectRef, crossNamespace: boole
   return upstreams;
 }
 
-function readUpstream(
-  item: Field,
-  key: string,
-  namespace: string,
-  crossNamespace: boolean,
-): UpstreamDeclaration | undefined {
+function readUpstream(item: Field, key: string, ref: ObjectRef): UpstreamDeclaration | undefined {
   item.warnUnknown(FIELDS);
-  const service = readService(item.get("service"), namespace, crossNamespace);
+  const target = readService(item.get("service"), ref.namespace);
   const portField = item.get("port");
   const port = portField.required() ? readPort(portField) : undefined;
   const transport = readTransport(item);
   const balancing = readBalancing(item, transport);
   checkInactiveFields(item);
-  if (service === undefined || port === undefined) return undefined;
+  if (target === undefined || port === undefined) return undefined;
+  const service = `${target.namespace}/${target.name}`;
+  const reference = crossReference(ref, { kind: "Service", ...target });
   const path = item.get("service").path;
-  return { key, display: `${service}:${port}`, service, port, balancing, transport, path };
+  const display = `${service}:${port}`;
+  return { key, display, service, ...(reference && { reference }), port, balancing, transport, path };
 }
 
-function readService(field: Field, namespace: string, crossNamespace: boolean): string | undefined {
-  if (typeof field.value === "string" && field.value.includes("/")) {
-    const other = readQualifiedName(field, namespace);
-    if (other !== undefined && other.namespace !== namespace && !crossNamespace) {
-      field.error("NAME_INVALID", "services of other namespaces are not switched on; use a VirtualServerRoute there");
-      return undefined;
-    }
-    return other && `${other.namespace}/${other.name}`;
-  }
+/** A service of the own namespace, or `namespace/name`. */
+function readService(field: Field, namespace: string): { namespace: string; name: string } | undefined {
+  if (typeof field.value === "string" && field.value.includes("/")) return readQualifiedName(field, namespace);
   const name = readServiceName(field);
-  return name && `${namespace}/${name}`;
+  return name === undefined ? undefined : { namespace, name };
 }
 
 function readTransport(item: Field): UpstreamTransport {

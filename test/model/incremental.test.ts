@@ -6,7 +6,8 @@ import { makeCertificate, tlsSecret } from "../resources/certificates.js";
 import { patternChecker } from "../support/core.js";
 import { changeOf, parseYaml, removalOf } from "./model-support.js";
 
-const newModel = () => new RoutingModel({ checker: patternChecker(), source: "folder" });
+const newModel = () =>
+  new RoutingModel({ checker: patternChecker(), source: "folder", crossNamespace: { routes: "granted" } });
 
 /** An Ingress with a host, a service and a slice of its own. */
 function site(index: number, address = `10.0.${index >> 8}.${index & 255}`): ObjectChange[] {
@@ -30,6 +31,63 @@ function site(index: number, address = `10.0.${index >> 8}.${index & 255}`): Obj
     }),
   ];
 }
+
+describe("among 5,000 VirtualServers that refer to another namespace", () => {
+  const model = newModel();
+  const object = (text: string) => changeOf(parseYaml(text)[0]);
+  const server = (index: number) =>
+    object(`{apiVersion: k8s.njet.org/v1, kind: VirtualServer, metadata: {name: web, namespace: n${index}}, spec: {
+      host: h${index}.example.com, tls: {secret: shared/wild}, upstreams: [{name: u, service: shared/api, port: 80}],
+      routes: [{path: /, action: {pass: u}}, {path: /part, route: shared/part}]}}`);
+  const grant = (index: number, to: string) =>
+    object(`{apiVersion: gateway.networking.k8s.io/v1, kind: ReferenceGrant, metadata: {name: g${index}, namespace: shared},
+      spec: {from: [{group: k8s.njet.org, kind: VirtualServer, namespace: n${index}}], to: [${to}]}}`);
+  model.update(Array.from({ length: 5000 }, (_, index) => server(index)));
+
+  const costOf = (change: ObjectChange) => {
+    const before = model.counters;
+    const { objects } = model.update([change]);
+    const { hosts, upstreams, certificates } = model.counters;
+    return [
+      hosts - before.hosts,
+      upstreams - before.upstreams,
+      certificates - before.certificates,
+      [...objects].sort().join(" "),
+    ];
+  };
+
+  it("a grant builds what it allows of the one that it names, and its end the same", () => {
+    const services = grant(4321, "{group: '', kind: Service}");
+    const built = [0, 1, 0, "ReferenceGrant/shared/g4321 VirtualServer/n4321/web"];
+    expect(costOf(services)).toEqual(built);
+    expect(costOf(services)).toEqual([0, 0, 0, "ReferenceGrant/shared/g4321"]);
+    expect(costOf({ ...services, object: undefined })).toEqual(built);
+  });
+
+  it("a grant of another name, or to nobody who asks, builds nothing", () => {
+    expect(costOf(grant(4321, "{group: '', kind: Secret, name: other}"))).toEqual([
+      0,
+      0,
+      0,
+      "ReferenceGrant/shared/g4321",
+    ]);
+    expect(costOf(grant(9999, "{group: '', kind: Secret}"))).toEqual([0, 0, 0, "ReferenceGrant/shared/g9999"]);
+  });
+
+  it("a grant to who does not ask any more builds nothing", () => {
+    model.update([{ ...server(88), object: undefined }]);
+    const all =
+      "{group: '', kind: Service}, {group: '', kind: Secret}, {group: k8s.njet.org, kind: VirtualServerRoute}";
+    expect(costOf(grant(88, all))).toEqual([0, 0, 0, "ReferenceGrant/shared/g88"]);
+  });
+
+  it("a grant of all three kinds builds the host, the upstream and the certificate of the one", () => {
+    const all =
+      "{group: '', kind: Service}, {group: '', kind: Secret}, {group: k8s.njet.org, kind: VirtualServerRoute}";
+    // The host's certificate is looked at again with its host, once.
+    expect(costOf(grant(77, all)).slice(0, 3)).toEqual([1, 1, 1]);
+  });
+});
 
 describe("at 5,000 Ingress objects", () => {
   const model = newModel();
@@ -87,7 +145,9 @@ const HOSTS = ["a.example.com", "b.example.com", "'*.example.com'"];
 function ingressVersions(name: string): string[] {
   return METADATA.flatMap((age) =>
     [...HOSTS, "''"].map(
-      (host, index) => `{apiVersion: networking.k8s.io/v1, kind: Ingress, metadata: {name: ${name}${age}}, spec: {
+      (host, index) => `{apiVersion: networking.k8s.io/v1, kind: Ingress, metadata: {name: ${name}${age}${
+        index === 1 ? ", annotations: {njet.org/tls-cert-namespace: other}" : ""
+      }}, spec: {
         ${index === 0 ? "" : `defaultBackend: {service: {name: s1, port: {number: 80}}},`}
         rules: ${
           index === 3 && age === ""
@@ -104,10 +164,24 @@ function serverVersions(name: string): string[] {
   return METADATA.flatMap((age) =>
     HOSTS.map(
       (host, index) => `{apiVersion: k8s.njet.org/v1, kind: VirtualServer, metadata: {name: ${name}${age}}, spec: {
-        host: ${host}, tls: {secret: c${index % 2}}, upstreams: [{name: u, service: s1, port: ${index === 2 ? 81 : 80}}],
+        host: ${host}, tls: {secret: ${age === "" ? "other/" : ""}c${index % 2}},
+        upstreams: [{name: u, service: ${index === 0 ? "other/" : ""}s1, port: ${index === 2 ? 81 : 80}}],
         ${index === 1 ? "ingressClassName: edge," : ""}
-        routes: [{path: /r, route: part}, {path: /, action: {pass: ${index === 2 && age === "" ? "nowhere" : "u"}}}]}}`,
+        routes: [{path: /r, route: ${age === METADATA[1] ? "other/" : ""}part}, {path: /, action: {pass: ${index === 2 && age === "" ? "nowhere" : "u"}}}]}}`,
     ),
+  );
+}
+
+/** Grants that overlap, name one object or all of a kind, or are wrong. */
+function grantVersions(name: string, namespace: string, user: string, kinds: string[]): string[] {
+  const group = (kind: string) =>
+    ({ Ingress: "networking.k8s.io", VirtualServer: "k8s.njet.org", VirtualServerRoute: "k8s.njet.org" })[kind] ?? "''";
+  const targets = ["Service, name: s1", "Service", "Secret, name: c0", "Secret", "VirtualServerRoute, name: part"];
+  const from = kinds.map((kind) => `{group: ${group(kind)}, kind: ${kind}, namespace: ${user}}`);
+  const to = targets.map((target) => `{group: ${group(target.split(",")[0])}, kind: ${target}}`);
+  return [...to, to.join(", "), "7"].map(
+    (list, index) => `{apiVersion: gateway.networking.k8s.io/v1, kind: ReferenceGrant, metadata: {name: ${name},
+      namespace: ${namespace}}, spec: {from: [${index % 2 === 0 ? from.join(", ") : from.at(-1)}], to: [${list}]}}`,
   );
 }
 
@@ -123,6 +197,21 @@ const VERSIONS: string[][] = [
         upstreams: [{name: u, service: s2, port: 80}], subroutes: [{path: ${path}, action: {pass: u}}]}}`,
     ),
   ),
+  HOSTS.map(
+    (host) => `{apiVersion: k8s.njet.org/v1, kind: VirtualServerRoute, metadata: {name: part, namespace: other}, spec: {
+      host: ${host}, upstreams: [{name: u, service: s1, port: 80}, {name: v, service: default/s2, port: 80}],
+      subroutes: [{path: /r/1, action: {pass: u}}, {path: /r/2, action: {pass: v}}]}}`,
+  ),
+  ["{ports: [{port: 80}]}"].map(
+    (spec) => `{apiVersion: v1, kind: Service, metadata: {name: s1, namespace: other}, spec: ${spec}}`,
+  ),
+  ["10.1.0.1", "10.1.0.2"].map(
+    (address) => `{apiVersion: discovery.k8s.io/v1, kind: EndpointSlice,
+      metadata: {name: e1, namespace: other, labels: {kubernetes.io/service-name: s1}},
+      ports: [{port: 8080}], endpoints: [{addresses: [${address}]}]}`,
+  ),
+  ...["g1", "g2"].map((name) => grantVersions(name, "other", "default", ["Ingress", "VirtualServer"])),
+  grantVersions("g3", "default", "other", ["VirtualServerRoute"]),
   ["{ports: [{port: 80}]}", "{type: ExternalName}", "{ports: [{port: 81}], publishNotReadyAddresses: true}"].map(
     (spec) => `{apiVersion: v1, kind: Service, metadata: {name: s1}, spec: ${spec}}`,
   ),
@@ -150,6 +239,10 @@ const OBJECTS = [
   ...["c0", "c1"].map((name) => [
     ...CERTIFICATES.map((certificate) => tlsSecret(name, certificate)),
     tlsSecret(name, {}),
+  ]),
+  ...["c0", "c1"].map((name) => [
+    { ...tlsSecret(name, CERTIFICATES[0]), metadata: { name, namespace: "other" } },
+    { ...tlsSecret(name, CERTIFICATES[1]), metadata: { name, namespace: "other" } },
   ]),
 ];
 
