@@ -8,7 +8,8 @@ const MAX_ENTRIES = 16;
 const GROUP = /^$|^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$/;
 const KIND = /^[a-zA-Z]([-a-zA-Z0-9]{0,61}[a-zA-Z0-9])?$/;
 const NAMESPACE = /^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$/;
-const NAME = /^[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?$/;
+/** Kinds that mean nothing here may have stranger names than ours; a star is no pattern, so it was meant as one. */
+const NAME = /^[^/%*]+$/;
 
 /**
  * ReferenceGrant gateway.networking.k8s.io/v1 or v1beta1: which kinds of which namespaces may refer to which objects of its

@@ -2,6 +2,7 @@ import { describe, expect, it } from "vitest";
 import { cleanUpAfterEach, eventually } from "../support/harness.js";
 import { follow, noCluster, useCluster } from "./cluster-support.js";
 import { definition, ingress, ingressClass, namespace, service, slice, virtualServer } from "./objects.js";
+import { grant, grantDefinition } from "./reference-grants.js";
 
 cleanUpAfterEach();
 const current = useCluster();
@@ -63,6 +64,33 @@ describe.skipIf(noCluster)("objects of a cluster", () => {
     await admin.delete(definition("VirtualServer"));
     await admin.delete(definition("VirtualServerRoute"));
     await eventually(() => !seen.objects.has("VirtualServer/default/later"), 30_000);
+  });
+
+  it("of ReferenceGrants are read in the version that the cluster serves, and follow its change", async () => {
+    const { admin } = current();
+    await admin.applyAll([namespace("granting"), grantDefinition("v1beta1")]);
+    const old = grant("old", "granting", ["Service"], "v1beta1");
+    await expect.poll(() => admin.apply(old).catch(() => undefined), { timeout: 20_000 }).toBeDefined();
+    const { source, seen } = follow(current());
+    await eventually(() => source.synced, 20_000);
+    expect(seen.objects.get("ReferenceGrant/granting/old")).toMatchObject({
+      apiVersion: "gateway.networking.k8s.io/v1beta1",
+      spec: old.spec,
+    });
+    expect(seen.log.filter((line) => line.resource === "referencegrants")).toEqual([]);
+    await admin.apply(grantDefinition("v1"));
+    // What comes before the server has ended the old watch comes by that one.
+    let count = 0;
+    const versionOfNext = async () => {
+      const name = `next-${++count}`;
+      await admin.apply(grant(name, "granting", ["Secret"])).catch(() => undefined);
+      await new Promise((resolve) => setTimeout(resolve, 200));
+      return (seen.objects.get(`ReferenceGrant/granting/${name}`) as { apiVersion: string } | undefined)?.apiVersion;
+    };
+    await expect.poll(versionOfNext, { timeout: 60_000 }).toBe("gateway.networking.k8s.io/v1");
+    expect(seen.objects.has("ReferenceGrant/granting/old")).toBe(true);
+    await admin.delete(grantDefinition("v1"));
+    await eventually(() => seen.names().every((name) => !name.startsWith("ReferenceGrant/")), 60_000);
   });
 
   it("of Secrets are those with certificates only", async () => {

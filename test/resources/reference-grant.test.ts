@@ -31,7 +31,8 @@ describe("a ReferenceGrant", () => {
 
   it("for kinds that mean nothing here is right all the same", () => {
     const httpRoute = "{group: gateway.networking.k8s.io, kind: HTTPRoute, namespace: shop}";
-    expect(grant(`[${httpRoute}]`, `[${TO}]`).problems).toEqual([]);
+    const role = "{group: rbac.authorization.k8s.io, kind: Role, name: 'system:Reader'}";
+    expect(grant(`[${httpRoute}]`, `[${TO}, ${role}]`).problems).toEqual([]);
   });
 
   it.each([
@@ -76,7 +77,7 @@ describe("a ReferenceGrant", () => {
   });
 
   it("grants nothing as a whole where one of its entries is wrong", () => {
-    const parsed = grant(`[${FROM}]`, `[${TO}, {group: '', kind: Service, name: Bad}]`);
+    const parsed = grant(`[${FROM}]`, `[${TO}, {group: '', kind: Service, name: a/b}]`);
     expect(problemTexts(parsed)).toEqual(["error NAME_INVALID spec.to[1].name"]);
     expect("fragment" in parsed && parsed.fragment).toBeUndefined();
   });
