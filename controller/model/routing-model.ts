@@ -4,7 +4,7 @@ import { type ObjectRef, refText } from "../resources/object-ref.js";
 import type { ParseContext } from "../resources/parse-context.js";
 import { type ParsedObject, parseObject } from "../resources/parse-object.js";
 import { type Problem, quote } from "../resources/problem.js";
-import { crossReference, type Reference } from "../resources/reference.js";
+import type { Reference } from "../resources/reference.js";
 import { compareText } from "./age.js";
 import { CertificateIndex } from "./certificate-index.js";
 import { ClassRules, type SourceKind } from "./classes.js";
@@ -114,11 +114,9 @@ export class RoutingModel {
   /** The served VirtualServer (`namespace/name`) that a VirtualServerRoute gets its requests from, if there is one. */
   referencedBy(ref: ObjectRef): string | undefined {
     for (const host of this.#delegations.of(`${ref.namespace}/${ref.name}`)) {
-      const [kind, namespace, name] = this.#hosts.exclusiveOwner(host)?.split("/") ?? [];
-      if (kind !== "VirtualServer") continue;
-      const to = { kind: "VirtualServerRoute" as const, namespace: ref.namespace, name: ref.name };
-      const refusal = this.#references.refusal(crossReference({ kind, namespace, name }, to));
-      if (refusal === undefined) return `${namespace}/${name}`;
+      const owner = this.#hosts.exclusiveOwner(host);
+      const takesPart = this.#hosts.resultOf(host)?.participants.has(refText(ref));
+      if (takesPart && owner?.startsWith("VirtualServer/")) return owner.slice("VirtualServer/".length);
     }
     return undefined;
   }

@@ -150,4 +150,29 @@ describe.skipIf(noCluster)("namespaces", () => {
     expect(seen.objects.has("Service/narrow/d")).toBe(true);
     expect(seen.log.filter((line) => line.resource === "ingressclasses")).toMatchObject([{ status: 403 }]);
   });
+
+  it("are served without the right to read grants, as before there were any", async () => {
+    const { admin } = current();
+    await admin.applyAll([namespace("older"), service("e", "older")]);
+    const apiGroups = ["", "networking.k8s.io", "discovery.k8s.io", "k8s.njet.org"];
+    const rbac = (kind: string, content: Record<string, unknown>) =>
+      admin.apply({
+        apiVersion: "rbac.authorization.k8s.io/v1",
+        kind,
+        metadata: { name: "reader", namespace: "older" },
+        ...content,
+      });
+    await rbac("Role", { rules: [{ apiGroups, resources: ["*"], verbs: ["list", "watch"] }] });
+    await rbac("RoleBinding", {
+      roleRef: { apiGroup: "rbac.authorization.k8s.io", kind: "Role", name: "reader" },
+      subjects: [{ apiGroup: "rbac.authorization.k8s.io", kind: "User", name: "tester" }],
+    });
+    const { source, seen } = follow(current(), {
+      namespaces: ["older"],
+      kubeconfigFile: current().kubeconfig("tester"),
+    });
+    await eventually(() => source.synced, 20_000);
+    expect(seen.objects.has("Service/older/e")).toBe(true);
+    expect(seen.log.filter((line) => line.resource === "referencegrants in older")).toMatchObject([{ status: 403 }]);
+  });
 });

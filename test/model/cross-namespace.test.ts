@@ -103,6 +103,13 @@ describe("without a grant", () => {
     expect(model.problems(ref)?.state).toBe("Valid");
   });
 
+  it("a VirtualServerRoute of another host is referenced by nobody, granted or not", () => {
+    const other = structuredClone(part);
+    (other.spec as { host: string }).host = "other.example.com";
+    const model = modelOf([server, other]);
+    expect(model.referencedBy({ kind: "VirtualServerRoute", namespace: "backend", name: "part" })).toBeUndefined();
+  });
+
   it("a delegated path answers 503, also where a shorter path would take it", () => {
     const { hosts } = modelOf([server, ...TARGETS], { routes: "granted" }).snapshot();
     const route = hosts.get(HOST)?.routes.find(({ label }) => label === "/part");

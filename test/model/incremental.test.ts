@@ -1,5 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
+import type { ObjectState } from "../../controller/model/object-state.js";
 import { type ObjectChange, RoutingModel } from "../../controller/model/routing-model.js";
 import { refText } from "../../controller/resources/object-ref.js";
 import { makeCertificate, tlsSecret } from "../resources/certificates.js";
@@ -289,11 +290,12 @@ it("any sequence of changes ends in the model that a fresh start from the final 
   );
 });
 
-it("an update never leaves out an object whose state it changed", () => {
+it("an update never leaves out an object whose state, or who refers to it, it changed", () => {
   fc.assert(
     fc.property(fc.array(randomChange, { minLength: 1, maxLength: 40 }), (changes) => {
       const model = newModel();
-      const statesOf = () => new Map(model.allObjects().map((state) => [refText(state.ref), JSON.stringify(state)]));
+      const textOf = (state: ObjectState) => JSON.stringify([state, model.referencedBy(state.ref)]);
+      const statesOf = () => new Map(model.allObjects().map((state) => [refText(state.ref), textOf(state)]));
       for (const change of changes) {
         const before = statesOf();
         const { objects } = model.update([change]);
