@@ -58,14 +58,14 @@ export function readRedirectCode(field: Field): number {
 }
 
 /** An answer that the proxy gives itself: a 2xx, 4xx or 5xx code, a type, a body, headers. */
-export function readReturn(field: Field): Action | undefined {
+export function readReturn(field: Field, defaultType = "text/plain"): Action | undefined {
   if (!field.isMap()) return undefined;
   field.warnUnknown(["code", "type", "body", "headers"]);
   const code = field.get("code").integer(0, 999) ?? 200;
   if (code < 200 || code > 599 || (code >= 300 && code < 400)) {
     field.get("code").error("STATUS_INVALID", `${code} is not from 200 to 299 or from 400 to 599`);
   }
-  const type = field.get("type").line() ?? "text/plain";
+  const type = field.get("type").line() ?? defaultType;
   if (!MEDIA_TYPE.test(type)) field.get("type").error("HEADER_INVALID", `${quote(type)} is no media type`);
   const body = readBody(field.get("body"));
   const headers = readAnswerHeaders(field.get("headers"));

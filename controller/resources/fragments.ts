@@ -1,5 +1,12 @@
 /** What is left of an object once it is parsed: the pieces that the routing model is put together from. */
-import type { BalanceMethod, Outcome, PathRule, PeerSetLimits, Route } from "../../core-wasm/binding/source.js";
+import type {
+  BalanceMethod,
+  ErrorPage,
+  Outcome,
+  PathRule,
+  PeerSetLimits,
+  Route,
+} from "../../core-wasm/binding/source.js";
 import type { Upstream, UpstreamTransport } from "../model/types.js";
 import type { ObjectMeta } from "./metadata.js";
 import type { Reference } from "./reference.js";
@@ -58,7 +65,8 @@ export interface IngressFragment {
 
 /**
  * A route of a VirtualServer: one of its own, or a path that is delegated to a VirtualServerRoute (`to`, with a `reference`
- * where it is of another namespace). What is `withheld` answers 500, since policies that do not act guard it.
+ * where it is of another namespace). What is `withheld` answers 500, since policies that do not act guard it. Error pages of
+ * a delegated path are for routes that have none.
  */
 export type VirtualServerEntry =
   | { kind: "own"; route: Route; path: string }
@@ -69,6 +77,7 @@ export type VirtualServerEntry =
       to: string;
       reference?: Reference;
       path: string;
+      errorPages: ErrorPage[];
       withheld: boolean;
     };
 

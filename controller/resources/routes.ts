@@ -1,6 +1,7 @@
 import type { PatternChecker } from "../../core-wasm/binding/api.js";
 import type { Route } from "../../core-wasm/binding/source.js";
-import { type ActionContext, readRedirect, readReturn } from "./action.js";
+import type { ActionContext } from "./action.js";
+import { readErrorPages, withErrorPages } from "./error-pages.js";
 import type { Field } from "./field.js";
 import type { VirtualServerEntry } from "./fragments.js";
 import { readObjectName, readQualifiedName } from "./names.js";
@@ -95,7 +96,7 @@ function readEntry(
   item.warnUnknown([...ROUTE_FIELDS, ...outcomes, ...SNIPPET_FIELDS]);
   refuseSnippets(item);
   const withheld = namesPolicies(item.get("policies")) || context.withheld;
-  checkErrorPages(item.get("errorPages"));
+  const errorPages = readErrorPages(item.get("errorPages"));
   const parsed = readLocation(item.get("path"), context.checker);
   const kind = item.exactlyOne(outcomes);
   if (kind === "route") {
@@ -108,26 +109,18 @@ function readEntry(
     const path = item.get("route").path;
     const reference = crossReference(context.ref, { kind: "VirtualServerRoute", ...to });
     const name = `${to.namespace}/${to.name}`;
-    return { kind: "delegated", rule, label, to: name, ...(reference && { reference }), path, withheld };
+    return { kind: "delegated", rule, label, to: name, ...(reference && { reference }), path, errorPages, withheld };
   }
   const actions: ActionContext = { upstreamKeys: context.upstreamKeys, path: parsed };
   const matches = readMatches(item.get("matches"), actions, context.checker);
   const outcome = kind === undefined ? undefined : readOutcome(item, kind, actions);
   if (parsed === undefined || outcome === undefined) return undefined;
   const route: Route = { path: parsed.rule, label: parsed.label, resource: refText(context.ref), matches, outcome };
-  return { kind: "own", route: withheld ? withheldRoute(route) : route, path: item.get("path").path };
-}
-
-function checkErrorPages(list: Field): void {
-  for (const item of list.items()) {
-    if (!item.isRequiredMap()) continue;
-    item.warnUnknown(["codes", "return", "redirect"]);
-    for (const code of item.get("codes").requiredItems()) code.integer(300, 599);
-    const kind = item.exactlyOne(["return", "redirect"]);
-    if (kind === "return") readReturn(item.get("return"));
-    if (kind === "redirect") readRedirect(item.get("redirect"));
-  }
-  list.warnInactive();
+  return {
+    kind: "own",
+    route: withheld ? withheldRoute(route) : withErrorPages(route, errorPages),
+    path: item.get("path").path,
+  };
 }
 
 function labelOf(entry: VirtualServerEntry): string {
