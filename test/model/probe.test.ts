@@ -5,7 +5,8 @@ import { patternChecker } from "../support/core.js";
 import { changeOf, modelOfYaml, parseYaml } from "./model-support.js";
 import { randomChange } from "./random-changes.js";
 
-const newModel = () => new RoutingModel({ checker: patternChecker(), source: "folder" });
+const newModel = () =>
+  new RoutingModel({ checker: patternChecker(), source: "folder", crossNamespace: { routes: "granted" } });
 const ROUTING = ["Ingress", "VirtualServer", "VirtualServerRoute"];
 const older = "creationTimestamp: '2024-01-01T00:00:00Z'";
 const newer = "creationTimestamp: '2024-02-01T00:00:00Z'";
