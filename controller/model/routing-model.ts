@@ -144,7 +144,8 @@ export class RoutingModel {
   }
 
   /**
-   * What `update` with this change, and `problems` of its object after it, would say; the model stays as it is. Answers
+   * What `update` with this change, and `problems` of its object after it, would say; the model stays as it is, and the
+   * proxy, which may refuse what the model takes, is not asked. Answers
    * for objects that bring routes (Ingress, VirtualServer, VirtualServerRoute); others are only parsed. The cost follows
    * the object and the hosts that it claims, not the number of objects. Patterns are checked by `checker`.
    */
@@ -291,7 +292,8 @@ export class RoutingModel {
   #stateOfServed(entry: RoutingEntry, fragment: RoutingFragment, around: Neighbours = this.#now): ObjectState {
     const key = refText(entry.ref);
     const problems = [...entry.problems];
-    const refused = this.#refusedOf(fragment, around);
+    // What the proxy has refused was another version of the object: it must not stand in the way of a repair.
+    const refused = around === this.#now ? this.#refusedOf(fragment) : [];
     const hosts = fragment.kind === "VirtualServerRoute" ? new Set([fragment.host]) : claimedHosts(fragment);
     let rejected = false;
     let takesPart = false;
@@ -318,13 +320,13 @@ export class RoutingModel {
   }
 
   /** What the proxy has refused of an object. Without the rules of its only host nothing of it is in force. */
-  #refusedOf(fragment: RoutingFragment, around: Neighbours): Problem[] {
+  #refusedOf(fragment: RoutingFragment): Problem[] {
     const problems: Problem[] = [];
     if (this.#refusals.empty) return problems;
     const isIngress = fragment.kind === "Ingress";
     const key = refText(fragment.meta.ref);
     for (const host of fragment.kind === "VirtualServerRoute" ? [fragment.host] : claimedHosts(fragment)) {
-      const result = around.resultOf(host);
+      const result = this.#hosts.resultOf(host);
       if (result?.rules === undefined || !result.participants.has(key)) continue;
       const refused = this.#refusals.of({ kind: "host", piece: patternText(result.rules.pattern) });
       if (refused) problems.push({ ...refused, path: "", severity: isIngress ? "warning" : "error" });

@@ -77,6 +77,16 @@ describe("a probe", () => {
     expect(model.counters).toEqual(before);
   });
 
+  it("is not held up by what the proxy has refused of the object as it was: the change may be the repair", () => {
+    const model = newModel();
+    const { hosts } = model.update([one(server("a", older))]);
+    const [[piece, rules]] = hosts;
+    const steps = [{ step: "set-host" as const, rules: rules! }];
+    model.settle(steps, [{ kind: "host", piece, code: "PROXY_STEP_FAILED", message: "refused" }]);
+    expect(model.problems(one(server("a", older)))?.state).toBe("Invalid");
+    expect(model.probe(one(server("a", older))).state?.state).toBe("Valid");
+  });
+
   it("says that an object would be gone", () => {
     const model = modelOfYaml(server("a", older));
     expect(model.probe({ ...one(server("a", older)), object: undefined })).toEqual({ state: undefined, displaced: [] });
