@@ -16,7 +16,9 @@ const READY_MS = 60_000;
 
 /** Builds what is missing and returns the folder with the programs; undefined, after the reason was printed, without Go. */
 export async function kubePrograms(): Promise<string | undefined> {
-  const built = spawn(process.execPath, [BUILD], { stdio: ["ignore", "pipe", "inherit"] });
+  const built = spawn(process.execPath, [BUILD, "etcd", "kube-apiserver"], {
+    stdio: ["ignore", "pipe", "inherit"],
+  });
   let folder = "";
   built.stdout.setEncoding("utf8").on("data", (text: string) => {
     folder += text;
