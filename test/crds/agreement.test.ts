@@ -130,6 +130,10 @@ describe.skipIf(noCluster)("the definitions on the real API server", () => {
       "needs exactly one of header, cookie, argument, variable",
     ],
     [{ upstream: "healthCheck: {enable: true, persistent: true}" }, "persistent needs mandatory: true"],
+    [
+      { upstream: "healthCheck: {enable: true, headers: [{name: host, value: a}, {name: Host, value: b}]}" },
+      "a request has one Host",
+    ],
     [{ upstream: "sessionCookie: {enable: true}" }, "a cookie needs a name"],
     [{ upstream: "backup: other" }, "backup and backupPort are given together or not at all"],
     [{ upstream: "max-fails: 1}, {name: app, service: b, port: 80" }, "Duplicate value"],
