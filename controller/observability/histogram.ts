@@ -23,10 +23,11 @@ export class Buckets {
 export class Histogram {
   private sum = 0;
   /** Values of each bucket alone; the last one is above every bound. */
-  private readonly counts: Float64Array;
+  private readonly counts: number[];
 
   constructor(private readonly buckets: Buckets) {
-    this.counts = new Float64Array(buckets.bounds.length + 1);
+    // No typed array: one of this length lies outside of the heap and costs several times as much.
+    this.counts = new Array<number>(buckets.bounds.length + 1).fill(0);
   }
 
   observe(value: number): void {

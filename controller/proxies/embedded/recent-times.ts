@@ -2,10 +2,13 @@
 const KEPT = 64;
 const PERIOD = 60_000;
 
-/** The last durations, for their average. Times and durations in milliseconds. */
+/**
+ * The last durations, for their average. Times and durations in milliseconds. Lists that grow: most of many thousand hosts are
+ * asked rarely, and arrays of the full length would cost each of them a kilobyte.
+ */
 export class RecentTimes {
-  private readonly durations = new Float32Array(KEPT);
-  private readonly times = new Float64Array(KEPT).fill(Number.NEGATIVE_INFINITY);
+  private readonly durations: number[] = [];
+  private readonly times: number[] = [];
   private next = 0;
 
   add(duration: number, now: number): void {
@@ -18,7 +21,7 @@ export class RecentTimes {
   average(now: number): number {
     let sum = 0;
     let count = 0;
-    for (let i = 0; i < KEPT; i++) {
+    for (let i = 0; i < this.times.length; i++) {
       if (now - this.times[i] > PERIOD) continue;
       sum += this.durations[i];
       count++;
