@@ -1,8 +1,8 @@
 import type { RoutingTable } from "../../../core-wasm/binding/api.js";
 import { type HostPattern, patternText } from "../../../core-wasm/binding/source.js";
 import type { Upstream } from "../../model/types.js";
-import { errorCode } from "../../observability/logger.js";
 import type { Plan, PlanStep } from "../../reconcile/plan.js";
+import { failureOf, pieceOf, UnsupportedError } from "../plan-step.js";
 import type { ApplyFailure } from "../proxy.js";
 import type { CertificateStore } from "./certificates.js";
 import type { Traffic } from "./traffic.js";
@@ -98,33 +98,6 @@ export class PlanSteps {
   }
 }
 
-class UnsupportedError extends Error {
-  readonly code = "PROXY_UNSUPPORTED";
-}
-
 function kindOf(step: PlanStep): "host" | "upstream" | "certificate" {
   return step.step.endsWith("host") ? "host" : step.step.endsWith("upstream") ? "upstream" : "certificate";
-}
-
-function pieceOf(step: PlanStep): string {
-  switch (step.step) {
-    case "set-certificate":
-      return step.certificate.host;
-    case "remove-certificate":
-      return step.host;
-    case "set-upstream":
-      return step.upstream.peers.key;
-    case "remove-upstream":
-      return step.key;
-    case "set-host":
-      return patternText(step.rules.pattern);
-    case "remove-host":
-      return patternText(step.pattern);
-  }
-}
-
-function failureOf(step: PlanStep, error: unknown): ApplyFailure {
-  const certificate = step.step === "set-certificate";
-  const code = certificate ? "PROXY_CERTIFICATE_INVALID" : (errorCode(error) ?? "PROXY_STEP_FAILED");
-  return { piece: pieceOf(step), code, message: error instanceof Error ? error.message : "unknown failure" };
 }
