@@ -1,6 +1,5 @@
 import { parseAddress } from "./address.js";
 import type { RoutingTable } from "./api.js";
-import { compileKey } from "./compile/key.js";
 import { ALWAYS, HEADER_CHANGES, patternParts } from "./compile/numbers.js";
 import {
   ACTION,
@@ -36,9 +35,10 @@ import type {
 } from "./decision.js";
 import { peerSteps, readTrace } from "./explain.js";
 import { ImageCache } from "./image-cache.js";
-import { compilePeerSet, encodePeerSet, IMAGE_SIZE, type ImagePeer, peerSetSizes, readPeer } from "./peer-set.js";
+import { compilePeerSetImage, compileShardImage } from "./images.js";
+import { IMAGE_SIZE, type ImagePeer, peerSetSizes, readPeer } from "./peer-set.js";
 import { readShardNames, type ShardNames } from "./shard-names.js";
-import type { BalanceMethod, HostPattern, HostRules, PeerSetSource, PeerState, Template } from "./source.js";
+import type { HostPattern, HostRules, PeerSetSource, PeerState } from "./source.js";
 
 /** Whether the checksum of an image is compared, or written because the image has just been made. */
 const COMPARE = 0;
@@ -48,7 +48,6 @@ const REDIRECT = 2;
 const ORIGIN_ROUTE = 1;
 const ORIGIN_GUARD = 2;
 const NO_HEADERS: FilledHeaderChange[] = [];
-const NO_TEMPLATE: Template = [];
 /** Marks of a choice, and the status of `peer_pick`, for which assembly/table/context.ts and assembly/status.ts are the source. */
 const BUSY = 1;
 const HASHED = 2;
@@ -61,12 +60,6 @@ interface PeerSetFacts {
   key: string;
   display: string;
   peers: ImagePeer[];
-}
-
-/** What a method hashes, if anything. */
-function hashTemplate(method: BalanceMethod): Template | undefined {
-  if ("key" in method) return method.key;
-  return method.kind === "ip-hash" ? [{ kind: "variable", name: "remote_addr" }] : undefined;
 }
 
 /**
@@ -119,16 +112,11 @@ export class RouteTable implements RoutingTable {
    * processes load it with `loadHost`.
    */
   compileHost(rules: HostRules): Uint8Array {
-    const image = this.#core.compiler.compile(rules);
-    const bytes = new Uint8Array(image.length);
-    const status = this.#core.withBytes(image, (at, length) => {
-      const sealed = this.#core.exports.shard_validate(at, length, SEAL);
-      bytes.set(this.#core.bytes().subarray(at, at + length));
-      return sealed;
-    });
-    this.#context.renew();
-    if (status < 0) throw coreError(status, "compiling the rules of a host");
-    return bytes;
+    try {
+      return compileShardImage(this.#core, rules);
+    } finally {
+      this.#context.renew();
+    }
   }
 
   /** Puts a compiled shard in place. Throws CoreError for an image that is not sound; the table is then as before. */
@@ -148,26 +136,23 @@ export class RouteTable implements RoutingTable {
   }
 
   setPeers(set: PeerSetSource): void {
-    const image = this.compilePeers(set);
+    this.#loadPeers(this.compilePeers(set), `peers of ${set.key}`);
+  }
+
+  /** Puts a compiled peer set in place. Throws CoreError for an image that is not sound; the table is then as before. */
+  loadPeers(image: Uint8Array): void {
+    this.#loadPeers(image, "loading peers");
+  }
+
+  #loadPeers(image: Uint8Array, what: string): void {
     const status = this.#core.withBytes(image, (at, length) => this.#core.exports.peers_load(this.#table, at, length));
-    this.#changed(status, `peers of ${set.key}`);
+    this.#changed(status, what);
   }
 
   /** The image of a peer set. Canonical, as that of a shard. Throws CoreError. */
   compilePeers(set: PeerSetSource): Uint8Array {
-    const { exports } = this.#core;
-    const hashed = hashTemplate(set.method) ?? NO_TEMPLATE;
-    const source = encodePeerSet(set, compileKey(set.key, hashed, set.sessionCookie));
     try {
-      return this.#core.withBytes(source, (at, length) => {
-        const image = compilePeerSet(exports, at, length, 0);
-        if (image < 0) throw coreError(image, `peers of ${set.key}`);
-        const bytes = this.#core.bytes();
-        const { bytes: size } = peerSetSizes(new DataView(bytes.buffer), image);
-        const copy = bytes.slice(image, image + size);
-        exports.free(image);
-        return copy;
-      });
+      return compilePeerSetImage(this.#core, set);
     } finally {
       this.#context.renew();
     }

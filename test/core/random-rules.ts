@@ -17,7 +17,8 @@ import type {
 } from "../../core-wasm/binding/source.js";
 import type { Random } from "../support/random.js";
 
-const TEXTS = [
+/** Texts that rules hold; names of upstreams are one of them with a number below 12. */
+export const TEXTS = [
   "a",
   "é",
   "😀",
