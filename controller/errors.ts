@@ -196,6 +196,10 @@ const MODEL_ENTRIES = {
     meaning: "An endpoint or port of an EndpointSlice cannot be used as a peer.",
     remedy: "Use IP addresses and ports from 1 to 65535.",
   },
+  HOST_IN_USE: {
+    meaning: "A change would take a host or path from a newer object that has it; only the webhook says so.",
+    remedy: "Use another host or path, or remove the other object first.",
+  },
   HOST_TAKEN: {
     meaning: "An older object has the host.",
     remedy: "Use another host, or remove one of the objects.",
@@ -360,3 +364,12 @@ export function isProblemCode(code: string): code is ProblemCode {
 
 /** Codes of problems that a file can have. */
 export type FileProblemCode = keyof typeof FILE_ENTRIES;
+
+/** What to do about a problem of an object. */
+export function remedyOf(code: ProblemCode): string {
+  return REMEDIES.get(code) ?? "";
+}
+
+const REMEDIES: ReadonlyMap<string, string> = new Map(
+  ERROR_SECTIONS.flatMap(({ entries }) => Object.entries(entries).map(([code, { remedy }]) => [code, remedy] as const)),
+);

@@ -38,6 +38,8 @@ export class PeerBook {
   readonly #inherited = new Map<string, HealthState>();
   /** Commands to the process of now; undefined while there is none that has been told everything. */
   #sent: number | undefined;
+  /** Peers in each state, kept up to date by the peers that change. */
+  readonly #counts: Record<HealthState, number> = { unchecked: 0, up: 0, down: 0, draining: 0, "slow-start": 0 };
 
   get size(): number {
     return this.#upstreams.size;
@@ -45,9 +47,7 @@ export class PeerBook {
 
   /** Number of peers in each state. */
   counts(): Record<HealthState, number> {
-    const counts = { unchecked: 0, up: 0, down: 0, draining: 0, "slow-start": 0 };
-    for (const { peers } of this.#upstreams.values()) for (const { state } of peers.values()) counts[state]++;
-    return counts;
+    return { ...this.#counts };
   }
 
   /**
@@ -60,7 +60,7 @@ export class PeerBook {
     const changes: StateChange[] = [];
     if (upstream === undefined) {
       if (known === undefined) return { changes };
-      for (const peer of known.peers.values()) forget(key, peer, changes);
+      for (const peer of known.peers.values()) this.#forget(key, peer, changes);
       this.#upstreams.delete(key);
       return { command: this.#numbered({ type: "remove", key }), changes };
     }
@@ -105,6 +105,8 @@ export class PeerBook {
       }
       if (at < peer.since || peer.state === state) continue;
       changes.push({ upstream, address, port, from: peer.state, to: state, reason });
+      this.#counts[peer.state]--;
+      this.#counts[state]++;
       peer.state = state;
     }
     return changes;
@@ -130,6 +132,7 @@ export class PeerBook {
       // The command that is about to be made.
       const since = known?.since ?? (this.#sent === undefined ? 0 : this.#sent + 1);
       entry.peers.set(name, { address, port, draining, state, since });
+      if (known === undefined) this.#counts[state]++;
       touched.push({ address, port, draining, state });
     }
     const gone: { address: string; port: number }[] = [];
@@ -137,14 +140,15 @@ export class PeerBook {
       if (named.has(name)) continue;
       entry.peers.delete(name);
       gone.push({ address: peer.address, port: peer.port });
-      forget(key, peer, changes);
+      this.#forget(key, peer, changes);
     }
     return { touched, gone };
   }
-}
 
-function forget(upstream: string, { address, port, state }: BookPeer, changes: StateChange[]): void {
-  if (state !== "unchecked") changes.push({ upstream, address, port, from: state, to: "unchecked", reason: "" });
+  #forget(upstream: string, { address, port, state }: BookPeer, changes: StateChange[]): void {
+    this.#counts[state]--;
+    if (state !== "unchecked") changes.push({ upstream, address, port, from: state, to: "unchecked", reason: "" });
+  }
 }
 
 function checked(key: string, { check, slowStart, peers }: BookUpstream): CheckedUpstream {

@@ -44,6 +44,8 @@ export class ClusterSource {
   readonly #options: ClusterSourceOptions;
   /** By namespace; the empty one holds what belongs to the whole cluster. */
   readonly #scopes = new Map<string, Scope>();
+  /** Scopes whose changes are held back. */
+  readonly #holding = new Set<Scope>();
   readonly #pending = new Map<string, ObjectChange>();
   /** What of each object with a status makes it another one: generation, labels and annotations. */
   readonly #content = new Map<string, string>();
@@ -62,8 +64,7 @@ export class ClusterSource {
   /** Begins to follow the cluster. Returns at once. */
   start(): void {
     const { namespaces, namespaceSelector } = this.#options;
-    const everywhere = namespaces.length === 0 && namespaceSelector === undefined;
-    if (everywhere) this.#open("", [INGRESS_CLASSES, ...NAMESPACED_TYPES]);
+    if (this.#everywhere) this.#open("", [INGRESS_CLASSES, ...NAMESPACED_TYPES]);
     // Rights in some namespaces only may well not reach to what belongs to the cluster.
     else this.#open("", [{ ...INGRESS_CLASSES, mayBeForbidden: true }]);
     for (const namespace of new Set(namespaces)) this.#open(namespace, NAMESPACED_TYPES);
@@ -75,6 +76,11 @@ export class ClusterSource {
   /** True once the first whole state has been taken over. */
   get synced(): boolean {
     return this.#delivered;
+  }
+
+  /** Whether objects of a namespace are followed, and have been read. */
+  follows(namespace: string): boolean {
+    return this.#scopes.get(this.#everywhere ? "" : namespace)?.released ?? false;
   }
 
   /** Collections that have not been read to their end yet, for people. */
@@ -91,6 +97,10 @@ export class ClusterSource {
     await Promise.all([this.#selected?.close(), ...all.map((reflector) => reflector.close()), ...this.#leaving]);
   }
 
+  get #everywhere(): boolean {
+    return this.#options.namespaces.length === 0 && this.#options.namespaceSelector === undefined;
+  }
+
   #reflector(type: ResourceType, namespace: string, onChange: (changes: Change[]) => void): Reflector {
     const { client, clock, random, logger, silenceMs, pageSize } = this.#options;
     return new Reflector({ client, type, namespace, clock, random, logger, onChange, silenceMs, pageSize });
@@ -99,6 +109,7 @@ export class ClusterSource {
   #open(namespace: string, types: readonly ResourceType[]): void {
     const scope: Scope = { namespace, reflectors: new Map(), held: new Map(), released: false };
     this.#scopes.set(namespace, scope);
+    this.#holding.add(scope);
     for (const type of types) {
       const reflector = this.#reflector(type, namespace, (changes) => this.#onChange(scope, type, changes));
       scope.reflectors.set(type, reflector);
@@ -120,6 +131,7 @@ export class ClusterSource {
     const scope = this.#scopes.get(namespace);
     if (scope === undefined) return;
     this.#scopes.delete(namespace);
+    this.#holding.delete(scope);
     for (const [type, reflector] of scope.reflectors) {
       for (const change of this.#take(type, reflector.forget())) this.#pending.set(refText(change), change);
       this.#leaving.add(reflector.close());
@@ -155,9 +167,10 @@ export class ClusterSource {
   /** Lets the changes of complete scopes through. The very first time all scopes have to be complete. */
   #release(): void {
     if (!this.#started && this.waitingFor().length > 0) return;
-    for (const scope of this.#scopes.values()) {
-      if (scope.released || [...scope.reflectors.values()].some((reflector) => !reflector.complete)) continue;
+    for (const scope of this.#holding) {
+      if ([...scope.reflectors.values()].some((reflector) => !reflector.complete)) continue;
       scope.released = true;
+      this.#holding.delete(scope);
       for (const [key, change] of scope.held) this.#pending.set(key, change);
       scope.held.clear();
     }

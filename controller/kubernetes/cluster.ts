@@ -122,6 +122,11 @@ export class Cluster {
     return { ready, waitingFor: ready ? [] : waitingFor.length > 0 ? waitingFor : ["the proxy"] };
   }
 
+  /** Whether objects of a namespace are followed, and have been read. */
+  follows(namespace: string): boolean {
+    return this.#source.follows(namespace);
+  }
+
   /** Stops following, gives the lease away, and ends every connection. */
   async close(): Promise<void> {
     await Promise.all([this.#source.close(), this.#published?.close(), this.#status.close(), this.#events.close()]);

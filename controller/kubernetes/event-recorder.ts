@@ -6,7 +6,7 @@ import { statusOf } from "./api-error.js";
 import { isRecord } from "./api-object.js";
 import type { Clock } from "./clock.js";
 import { microTime } from "./lease.js";
-import { RateLimiter } from "./rate-limiter.js";
+import { type PaceLimits, WritePace } from "./write-pace.js";
 
 /** The object that an Event is about. */
 export interface Regarding {
@@ -21,6 +21,7 @@ export interface EventRecorderOptions {
   client: ApiClient;
   clock: Clock;
   wallClock: () => number;
+  random: () => number;
   logger: Logger;
   controller: string;
   identity: string;
@@ -28,8 +29,8 @@ export interface EventRecorderOptions {
 
 /** Events that wait for their turn; more are dropped: an Event is a courtesy, and status says the same. */
 const MAX_QUEUE = 1000;
-const PER_SECOND = 10;
-const BURST = 50;
+/** One after another: the same Event said twice at once would be counted once. */
+const PACE: PaceLimits = { start: 10, least: 1, most: 50, burst: 50, together: 1 };
 
 interface Waiting {
   regarding: Regarding;
@@ -45,13 +46,13 @@ interface Waiting {
 export class EventRecorder {
   readonly #options: EventRecorderOptions;
   readonly #queue = new Map<string, Waiting>();
-  readonly #limiter: RateLimiter;
+  readonly #pace: WritePace;
   readonly #end = new AbortController();
   #working: Promise<void> | undefined;
 
   constructor(options: EventRecorderOptions) {
     this.#options = options;
-    this.#limiter = new RateLimiter(PER_SECOND, BURST, options.clock);
+    this.#pace = new WritePace(PACE, options.clock, options.random);
   }
 
   record(regarding: Regarding, type: "Normal" | "Warning", reason: string, note: string): void {
@@ -69,15 +70,17 @@ export class EventRecorder {
   async #work(): Promise<void> {
     const { signal } = this.#end;
     for (;;) {
+      await this.#pace.turn(signal);
       const [next] = this.#queue;
       if (next === undefined || signal.aborted) break;
       this.#queue.delete(next[0]);
-      await this.#limiter.take(signal);
-      await this.#write(...next).catch((error: unknown) => {
-        if (signal.aborted) return;
-        const problem = plain(error instanceof Error ? error.message : String(error));
-        this.#options.logger.debug("an Event could not be written", { event: next[0], problem });
-      });
+      await this.#pace
+        .make(() => this.#write(...next))
+        .catch((error: unknown) => {
+          if (signal.aborted) return;
+          const problem = plain(error instanceof Error ? error.message : String(error));
+          this.#options.logger.debug("an Event could not be written", { event: next[0], problem });
+        });
     }
     this.#working = undefined;
   }

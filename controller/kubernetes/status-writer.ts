@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from "node:util";
 import type { ObjectState } from "../model/object-state.js";
 import type { ObjectChange } from "../model/routing-model.js";
 import type { Logger } from "../observability/logger.js";
@@ -6,12 +7,11 @@ import { plain } from "../resources/problem.js";
 import type { ApiClient } from "./api-client.js";
 import { statusOf } from "./api-error.js";
 import type { ApiObject } from "./api-object.js";
-import { Backoff } from "./backoff.js";
 import type { Clock } from "./clock.js";
 import type { EventRecorder, Regarding } from "./event-recorder.js";
-import { RateLimiter } from "./rate-limiter.js";
 import { NAMESPACED_TYPES, resourcePath } from "./resource-type.js";
 import { customStatus, difference, ingressStatus, messageOf, type PublishedAddress } from "./status-content.js";
+import { type PaceLimits, WritePace } from "./write-pace.js";
 
 export interface StatusWriterOptions {
   client: ApiClient;
@@ -26,8 +26,10 @@ export interface StatusWriterOptions {
   referencedBy: (ref: ObjectRef) => string | undefined;
 }
 
-const PER_SECOND = 50;
-const BURST = 100;
+/** At most as many as client-go's own controllers are commonly given; a write is a small transaction of etcd. */
+const PACE: PaceLimits = { start: 50, least: 5, most: 250, burst: 50, together: 8 };
+/** Objects that are looked at before changes and requests get their turn. */
+const LOOKS_PER_TURN = 16;
 
 interface Entry {
   ref: ObjectRef;
@@ -50,16 +52,16 @@ export class StatusWriter {
   readonly #options: StatusWriterOptions;
   readonly #entries = new Map<string, Entry>();
   readonly #dirty = new Set<string>();
-  readonly #limiter: RateLimiter;
-  readonly #backoff: Backoff;
+  /** Objects whose status is being written. */
+  readonly #writing = new Map<string, Promise<void>>();
+  readonly #pace: WritePace;
   readonly #end = new AbortController();
   #addresses: readonly PublishedAddress[] = [];
   #working: Promise<void> | undefined;
 
   constructor(options: StatusWriterOptions) {
     this.#options = options;
-    this.#limiter = new RateLimiter(PER_SECOND, BURST, options.clock);
-    this.#backoff = new Backoff(options.random);
+    this.#pace = new WritePace(PACE, options.clock, options.random);
   }
 
   /** What the API server has of an object now. */
@@ -100,6 +102,7 @@ export class StatusWriter {
 
   /** Addresses to publish; none publishes none, and leaves what is there. */
   publish(addresses: readonly PublishedAddress[]): void {
+    if (isDeepStrictEqual(addresses, this.#addresses)) return;
     this.#addresses = addresses;
     this.touchAll();
   }
@@ -118,45 +121,58 @@ export class StatusWriter {
   /** Stops writing; resolves when nothing is under way any more. */
   async close(): Promise<void> {
     this.#end.abort();
-    await this.#working;
+    await Promise.all([this.#working, ...this.#writing.values()]);
   }
 
   #touch(key: string): void {
     if (!this.#entries.has(key) || this.#end.signal.aborted) return;
     this.#dirty.add(key);
-    if (this.#options.leads()) this.#working ??= this.#work();
+    // One that is being written is looked at again when that has ended.
+    if (this.#options.leads() && !this.#writing.has(key)) this.#working ??= this.#work();
   }
 
   async #work(): Promise<void> {
     const { signal } = this.#end;
-    // What comes in one turn of the event loop is looked at once.
-    await new Promise((resolve) => setImmediate(resolve));
-    for (;;) {
-      const [key] = this.#dirty;
-      if (key === undefined || signal.aborted || !this.#options.leads()) break;
+    let looks = 0;
+    // What comes meanwhile is met further on in the same loop.
+    for (const key of this.#dirty) {
+      // What comes in one turn of the event loop is looked at once, and no long row of objects holds up anything else.
+      if (looks++ % LOOKS_PER_TURN === 0) await new Promise((resolve) => setImmediate(resolve));
+      if (this.#writing.has(key)) continue;
+      let found = this.#look(key);
+      if (found?.patch !== undefined) {
+        await this.#pace.turn(signal);
+        // It may be another one by then.
+        found = this.#look(key);
+      }
+      if (signal.aborted || !this.#options.leads()) break;
       this.#dirty.delete(key);
-      const entry = this.#entries.get(key);
-      if (entry !== undefined) await this.#look(key, entry);
+      if (found === undefined) continue;
+      this.#tell(found.entry, found.state, found.patch);
+      if (found.patch !== undefined) this.#keep(key, found.entry, found.patch);
     }
     this.#working = undefined;
   }
 
-  async #look(key: string, entry: Entry): Promise<void> {
-    const state = this.#options.stateOf(entry.ref);
-    // An object that is not taken over yet is looked at once it is; one of another class is somebody else's.
-    if (state === undefined || entry.generation === 0 || state.reason === "Ignored") return;
+  /** An object with what its status lacks. Undefined for one that is not taken over yet, or is somebody else's. */
+  #look(key: string): { entry: Entry; state: ObjectState; patch: Record<string, unknown> | undefined } | undefined {
+    const entry = this.#entries.get(key);
+    const state = entry && this.#options.stateOf(entry.ref);
+    if (state === undefined || entry === undefined || entry.generation === 0 || state.reason === "Ignored") return;
     const wanted = this.#wanted(entry, state);
-    const patch = wanted && difference(entry.status, wanted);
-    this.#tell(entry, state, patch);
-    if (patch === undefined) return;
-    await this.#limiter.take(this.#end.signal);
-    if (this.#end.signal.aborted || !this.#options.leads()) return;
-    try {
-      await this.#write(entry, patch);
-      this.#backoff.reset();
-    } catch (error) {
-      await this.#failed(key, error);
-    }
+    return { entry, state, patch: wanted && difference(entry.status, wanted) };
+  }
+
+  /** Writes, beside other writes. */
+  #keep(key: string, entry: Entry, patch: Record<string, unknown>): void {
+    const write = this.#pace
+      .make(() => this.#write(entry, patch))
+      .catch((error: unknown) => this.#failed(key, error))
+      .finally(() => {
+        this.#writing.delete(key);
+        if (this.#dirty.delete(key)) this.#touch(key);
+      });
+    this.#writing.set(key, write);
   }
 
   #wanted(entry: Entry, state: ObjectState): Record<string, unknown> | undefined {
@@ -201,14 +217,16 @@ export class StatusWriter {
     entry.status = { ...(entry.status as Record<string, unknown> | undefined), ...patch };
   }
 
-  async #failed(key: string, error: unknown): Promise<void> {
-    const { signal } = this.#end;
+  #failed(key: string, error: unknown): void {
     // Gone, or made anew: what comes of it will be observed.
-    if (signal.aborted || statusOf(error) === 404 || statusOf(error) === 409) return;
+    if (this.#end.signal.aborted || statusOf(error) === 404 || statusOf(error) === 409) return;
     const problem = plain(error instanceof Error ? error.message : String(error));
-    if (this.#backoff.failures === 0) this.#options.logger.warn("cannot write status", { object: key, problem });
-    this.#dirty.add(key);
-    await this.#options.clock.sleep(this.#backoff.next(), signal);
+    const isRefused = statusOf(error) === 400 || statusOf(error) === 422;
+    if (isRefused || this.#pace.failures <= 1) {
+      this.#options.logger.warn("cannot write status", { object: key, problem });
+    }
+    // What is refused for good would be refused again; it is tried with the next change.
+    if (!isRefused) this.#dirty.add(key);
   }
 }
 

@@ -16,6 +16,7 @@ import { type ObjectState, refusedState, stateOf } from "./object-state.js";
 import { Refusals } from "./refusals.js";
 import type { ModelChange, ModelSnapshot } from "./types.js";
 import { UpstreamIndex } from "./upstream-index.js";
+import { type Displaced, type Neighbours, WhatIf } from "./what-if.js";
 
 /** An object that came, changed (`object` is its new content, any JSON value) or went (`object` is undefined). */
 export interface ObjectChange extends ObjectRef {
@@ -38,6 +39,14 @@ export interface ModelOptions {
   crossNamespaceServices?: boolean;
 }
 
+/** What a change of one object would do. */
+export interface Probe {
+  /** The state that the object would have; undefined if there would be none. */
+  state: ObjectState | undefined;
+  /** Ingress and VirtualServer objects that would lose a host, or a path of it, to the object, and have it now. */
+  displaced: Displaced[];
+}
+
 type Entry = ParsedObject & { ref: ObjectRef; served: boolean };
 type RoutingEntry = Extract<Entry, { kind: "routing" }>;
 
@@ -52,13 +61,22 @@ export class RoutingModel {
   readonly #classes: ClassRules;
   readonly #objects = new Map<string, Entry>();
   readonly #objectsOfClass = new Links();
+  /** Whether the objects of a class (empty: of none) are served, for each that an object has named. */
+  readonly #standing = new Map<string, boolean>();
   /** From a VirtualServerRoute (`namespace/name`) to the hosts that delegate to it. */
   readonly #delegations = new Links();
   readonly #hosts: HostIndex;
   readonly #upstreams = new UpstreamIndex();
   readonly #certificates: CertificateIndex;
+  /** What the indices say as they are. */
+  readonly #now: Neighbours = {
+    resultOf: (host) => this.#hosts.resultOf(host),
+    upstreamProblem: (upstream) => this.#upstreams.problemOf(upstream),
+    certificateProblem: (object, host) => this.#certificates.problemOf(object, host),
+  };
   readonly #refusals = new Refusals();
   #parsed = 0;
+  #reclassed = 0;
 
   constructor(options: ModelOptions) {
     this.#context = { checker: options.checker, crossNamespaceServices: options.crossNamespaceServices ?? false };
@@ -67,10 +85,11 @@ export class RoutingModel {
     this.#certificates = new CertificateIndex((host) => this.#hosts.exclusiveOwner(host));
   }
 
-  /** How many objects were parsed and how many pieces were built since the beginning. */
-  get counters(): { parsed: number; hosts: number; upstreams: number; certificates: number } {
+  /** How many objects were parsed, or looked at because their class changed, and how many pieces were built so far. */
+  get counters(): { parsed: number; reclassed: number; hosts: number; upstreams: number; certificates: number } {
     return {
       parsed: this.#parsed,
+      reclassed: this.#reclassed,
       hosts: this.#hosts.rebuilt,
       upstreams: this.#upstreams.rebuilt,
       certificates: this.#certificates.rebuilt,
@@ -113,6 +132,27 @@ export class RoutingModel {
     return entry && this.#stateOf(entry);
   }
 
+  /**
+   * What `update` with this change, and `problems` of its object after it, would say; the model stays as it is. Answers
+   * for objects that bring routes (Ingress, VirtualServer, VirtualServerRoute); others are only parsed. The cost follows
+   * the object and the hosts that it claims, not the number of objects. Patterns are checked by `checker`.
+   */
+  probe(change: ObjectChange, checker: PatternChecker = this.#context.checker): Probe {
+    const { kind, namespace, name, object } = change;
+    if (object === undefined) return { state: undefined, displaced: [] };
+    const ref: ObjectRef = { kind, namespace, name };
+    const entry: Entry = { ...parseObject(ref, object, { ...this.#context, checker }), ref, served: false };
+    if (entry.kind === "routing") entry.served = this.#classes.serves(entry.className);
+    if (entry.kind !== "routing" || !entry.served || entry.fragment === undefined) {
+      return { state: this.#stateOf(entry), displaced: [] };
+    }
+    const held = this.#objects.get(refText(ref));
+    const before = held?.kind === "routing" && held.served ? held.fragment : undefined;
+    const indices = { hosts: this.#hosts, upstreams: this.#upstreams, certificates: this.#certificates };
+    const then = new WhatIf(indices, (route) => this.#findRoute(route), before, entry.fragment);
+    return { state: this.#stateOfServed(entry, entry.fragment, then), displaced: then.displaced() };
+  }
+
   /** The served VirtualServer (`namespace/name`) that a VirtualServerRoute gets its requests from, if there is one. */
   referencedBy(ref: ObjectRef): string | undefined {
     for (const host of this.#delegations.of(`${ref.namespace}/${ref.name}`)) {
@@ -146,7 +186,9 @@ export class RoutingModel {
     this.#setShared(ref, entry);
     if (entry.kind !== "routing") return;
     this.#objectsOfClass.link(entry.className ?? "", key);
-    if (this.#classes.serves(entry.className)) this.#serve(entry);
+    const served = this.#classes.serves(entry.className);
+    if (!this.#standing.has(entry.className ?? "")) this.#standing.set(entry.className ?? "", served);
+    if (served) this.#serve(entry);
   }
 
   /** Hands objects that others refer to over to their index. */
@@ -186,11 +228,14 @@ export class RoutingModel {
     for (const host of this.#delegations.of(`${namespace}/${name}`)) this.#hosts.touch(host);
   }
 
-  /** Serves or withdraws the objects of the classes whose standing changed. */
+  /** Serves or withdraws the objects of the classes whose standing changed; no others are looked at. */
   #applyClasses(objects: Set<string>): void {
-    for (const className of [...this.#objectsOfClass.sources()]) {
+    for (const [className, before] of this.#standing) {
       const served = this.#classes.serves(className || undefined);
+      if (served === before) continue;
+      this.#standing.set(className, served);
       for (const key of this.#objectsOfClass.of(className)) {
+        this.#reclassed += 1;
         const entry = this.#objects.get(key);
         if (entry?.kind !== "routing" || entry.served === served) continue;
         if (served) this.#serve(entry);
@@ -219,26 +264,26 @@ export class RoutingModel {
     return this.#stateOfServed(entry, entry.fragment);
   }
 
-  #stateOfServed(entry: RoutingEntry, fragment: RoutingFragment): ObjectState {
+  #stateOfServed(entry: RoutingEntry, fragment: RoutingFragment, around: Neighbours = this.#now): ObjectState {
     const key = refText(entry.ref);
     const problems = [...entry.problems];
-    const refused = this.#refusedOf(fragment);
+    const refused = this.#refusedOf(fragment, around);
     const hosts = fragment.kind === "VirtualServerRoute" ? new Set([fragment.host]) : claimedHosts(fragment);
     let rejected = false;
     let takesPart = false;
     for (const host of hosts) {
-      const result = this.#hosts.resultOf(host);
+      const result = around.resultOf(host);
       const finding = result?.findings.get(key);
       problems.push(...(finding?.problems ?? []));
       rejected ||= finding?.rejected ?? false;
       takesPart ||= result?.participants.has(key) ?? false;
     }
     for (const upstream of fragment.upstreams) {
-      const problem = this.#upstreams.problemOf(upstream);
+      const problem = around.upstreamProblem(upstream);
       if (problem !== undefined) problems.push(problem);
     }
     for (const { host } of fragment.certificates) {
-      const problem = this.#certificates.problemOf(key, host);
+      const problem = around.certificateProblem(key, host);
       if (problem !== undefined) problems.push(problem);
     }
     if (rejected) return refusedState(stateOf(entry.ref, problems, "Rejected"), refused);
@@ -249,13 +294,13 @@ export class RoutingModel {
   }
 
   /** What the proxy has refused of an object. Without the rules of its only host nothing of it is in force. */
-  #refusedOf(fragment: RoutingFragment): Problem[] {
+  #refusedOf(fragment: RoutingFragment, around: Neighbours): Problem[] {
     const problems: Problem[] = [];
     if (this.#refusals.empty) return problems;
     const isIngress = fragment.kind === "Ingress";
     const key = refText(fragment.meta.ref);
     for (const host of fragment.kind === "VirtualServerRoute" ? [fragment.host] : claimedHosts(fragment)) {
-      const result = this.#hosts.resultOf(host);
+      const result = around.resultOf(host);
       if (result?.rules === undefined || !result.participants.has(key)) continue;
       const refused = this.#refusals.of({ kind: "host", piece: patternText(result.rules.pattern) });
       if (refused) problems.push({ ...refused, path: "", severity: isIngress ? "warning" : "error" });

@@ -1,4 +1,5 @@
 import { X509Certificate } from "node:crypto";
+import type { AdmissionCounters } from "./admission-counters.js";
 import { HealthCounters } from "./health-counters.js";
 import { Buckets, Histogram } from "./histogram.js";
 import { labelText, type MetricsSource, type MetricsText } from "./metrics-text.js";
@@ -25,12 +26,16 @@ export class ControllerMetrics implements MetricsSource {
   readonly health = new HealthCounters();
   /** Whether this replica writes status; undefined where there is nothing to lead. */
   leads: (() => boolean) | undefined;
+  /** What the validating webhook answers; undefined where there is none. */
+  admission: AdmissionCounters | undefined;
   private readonly applyDuration = new Histogram(APPLY_BUCKETS);
   private readonly steps = new Map<string, number>();
   private applyErrors = 0;
   private refusedSteps = 0;
   private generation = "";
-  private readonly states = new Map<string, CountedState>();
+  /** Labels of each object, and how many objects have them. */
+  private readonly states = new Map<string, string>();
+  private readonly counts = new Map<string, number>();
   private readonly certificates = new Map<string, WatchedCertificate & { expiry?: number }>();
 
   /** A plan was carried out, in `seconds`; `refused` of its steps were not. */
@@ -55,8 +60,12 @@ export class ControllerMetrics implements MetricsSource {
 
   /** The state of an object (`Kind/namespace/name`) now; undefined if it is gone. */
   object(key: string, state: CountedState | undefined): void {
-    if (state === undefined) this.states.delete(key);
-    else this.states.set(key, state);
+    const labels = state && `${labelText("kind", state.kind)},${labelText("state", state.state)}`;
+    const before = this.states.get(key);
+    if (labels === before) return;
+    if (before !== undefined) this.count(before, -1);
+    if (labels === undefined) this.states.delete(key);
+    else this.states.set(key, this.count(labels, 1));
   }
 
   /** The certificate of a host now; undefined if there is none any more. */
@@ -86,16 +95,19 @@ export class ControllerMetrics implements MetricsSource {
     yield;
     yield* this.writeCertificates(page);
     yield* this.health.write(page);
+    if (this.admission !== undefined) yield* this.admission.write(page);
   }
 
   private writeObjects(page: MetricsText): void {
-    const counts = new Map<string, number>();
-    for (const { kind, state } of this.states.values()) {
-      const labels = `${labelText("kind", kind)},${labelText("state", state)}`;
-      counts.set(labels, (counts.get(labels) ?? 0) + 1);
-    }
     page.family("njet_kic_objects", "gauge", "Objects by kind and state");
-    for (const [labels, count] of counts) page.sample("njet_kic_objects", labels, count);
+    for (const [labels, count] of this.counts) page.sample("njet_kic_objects", labels, count);
+  }
+
+  private count(labels: string, change: number): string {
+    const count = (this.counts.get(labels) ?? 0) + change;
+    if (count === 0) this.counts.delete(labels);
+    else this.counts.set(labels, count);
+    return labels;
   }
 
   private *writeCertificates(page: MetricsText): Iterable<void> {

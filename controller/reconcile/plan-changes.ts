@@ -1,3 +1,4 @@
+import { hash } from "node:crypto";
 import { compareText } from "../model/age.js";
 import { digest } from "../model/digest.js";
 import { parsePatternText } from "../model/pattern-text.js";
@@ -61,9 +62,10 @@ export class Planner {
     return { generation: this.generation, full: true, steps: planSteps(model) };
   }
 
-  #setDigest(key: string, content: unknown): void {
+  #setDigest(key: string, content: object | undefined): void {
     const before = this.#digests.get(key) ?? 0n;
-    const now = content === undefined ? 0n : BigInt(`0x${digest([key, content]).slice(0, 16)}`);
+    const now =
+      content === undefined ? 0n : BigInt(`0x${hash("sha256", `${key}\0${digest(content)}`, "hex").slice(0, 16)}`);
     this.#sum = (this.#sum - before + now) & HASH_MASK;
     if (content === undefined) this.#digests.delete(key);
     else this.#digests.set(key, now);
@@ -71,7 +73,7 @@ export class Planner {
 }
 
 /** Every piece of a change with a key that is unique among all pieces. A certificate stands for itself by its fingerprint. */
-function* pieces(change: ModelChange): Iterable<[string, unknown]> {
+function* pieces(change: ModelChange): Iterable<[string, object | undefined]> {
   for (const [host, certificate] of change.certificates) {
     yield [`certificate ${host}`, certificate && [certificate.resource, certificate.fingerprint]];
   }

@@ -9,20 +9,23 @@ export interface ObjectMeta {
   createdAt: number;
   /** Empty if the object has none. */
   uid: string;
-  annotations: Map<string, Field>;
+  annotations: ReadonlyMap<string, Field>;
 }
 
+const NO_ANNOTATIONS: ReadonlyMap<string, Field> = new Map();
 const RFC3339 = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d{1,9})?(Z|[+-]\d\d:\d\d)$/i;
 
 /** Reads `metadata` of `object`; name and namespace are those under which the source delivered it. */
 export function readMetadata(object: Field, ref: ObjectRef): ObjectMeta {
   const metadata = object.get("metadata");
   metadata.isMap();
+  const annotations = metadata.get("annotations").entries();
   return {
     ref,
     createdAt: readTimestamp(metadata.get("creationTimestamp")),
     uid: metadata.get("uid").text() ?? "",
-    annotations: new Map(metadata.get("annotations").entries()),
+    // Most objects have none, and each is kept.
+    annotations: annotations.length === 0 ? NO_ANNOTATIONS : new Map(annotations),
   };
 }
 

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { beforeAll, describe, expect, it } from "vitest";
 import { serviceAccount } from "../../controller/kubernetes/credentials.js";
 import { follow, noCluster, useCluster } from "../kubernetes/cluster-support.js";
-import { definition, ingress, service } from "../kubernetes/objects.js";
+import { ingress, service } from "../kubernetes/objects.js";
 import { KubeClient, type KubeObject } from "../real/kube/client.js";
 import { cleanUpAfterEach, cleanup, eventually } from "../support/harness.js";
 import { objects } from "./manifests.js";
@@ -21,7 +21,7 @@ let own: KubeClient;
 beforeAll(async () => {
   if (noCluster) return;
   const { admin, server, ca } = current();
-  await admin.applyAll([...objects, definition("VirtualServer"), definition("VirtualServerRoute")]);
+  await admin.applyAll(objects);
   token = await current().accountToken("njet-ingress", "njet-ingress");
   own = new KubeClient(server, ca, token);
 });

@@ -1,9 +1,9 @@
 import { spawnSync } from "node:child_process";
 import { join } from "node:path";
-import { beforeAll, describe, expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
 import { Child, ROOT } from "../cli/cli-support.js";
-import { noCluster, useCluster, useKubectl } from "../kubernetes/cluster-support.js";
-import { definition, ingress, namespace, service, slice } from "../kubernetes/objects.js";
+import { installed, noCluster, useCluster, useKubectl } from "../kubernetes/cluster-support.js";
+import { ingress, namespace, service, slice } from "../kubernetes/objects.js";
 import { answering } from "../kubernetes/run-support.js";
 import type { KubeObject } from "../real/kube/client.js";
 import type { AuditedRequest } from "../real/kube/cluster.js";
@@ -102,11 +102,6 @@ const whole: KubeObject = {
   spec: { ingressClassName: "njet", host: "whole.example.com", routes: [{ path: "/part", route: "part" }] },
 };
 
-beforeAll(async () => {
-  if (noCluster) return;
-  await current().admin.applyAll([definition("VirtualServer"), definition("VirtualServerRoute")]);
-});
-
 describe.skipIf(noCluster)("kubectl apply -k deploy/manifests", () => {
   it("installs everything, and changes nothing when it is said again", async () => {
     const first = await kubectl().run("apply", "-k", FOLDER);
@@ -121,6 +116,7 @@ describe.skipIf(noCluster)("kubectl apply -k deploy/manifests", () => {
   it("gives the rights that the controller uses, each of them, and it asks for no other", async () => {
     const { admin } = current();
     await kubectl().run("apply", "-k", FOLDER);
+    await installed(current());
     const { chain, key } = makeCertificate("shop", "shop.example.com");
     const data = { "tls.crt": chain, "tls.key": key };
     const pair = { metadata: { name: "pair", namespace: "default" }, type: "kubernetes.io/tls", stringData: data };
@@ -140,7 +136,7 @@ describe.skipIf(noCluster)("kubectl apply -k deploy/manifests", () => {
     await expect.poll(() => statusOf(whole), LONG).toMatchObject({ state: "Valid", observedGeneration: 1 });
     await expect.poll(() => statusOf(part), LONG).toMatchObject({ state: "Valid", referencedBy: "default/whole" });
     // Said a second time, an Event counts up.
-    await admin.patch(whole, { spec: { routes: [{ path: "bad", action: { return: { body: "" } } }] } });
+    await admin.patch(whole, { spec: { routes: [{ path: "~ (", action: { return: { body: "" } } }] } });
     await expect.poll(() => statusOf(whole), LONG).toMatchObject({ state: "Invalid", observedGeneration: 2 });
     await admin.patch(whole, { spec: whole.spec });
     await expect.poll(() => statusOf(whole), LONG).toMatchObject({ state: "Valid", observedGeneration: 3 });

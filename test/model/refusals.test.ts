@@ -64,8 +64,9 @@ const rpc = { upstreams: [{ name: "api", service: "api", port: 80, type: "grpc" 
 
 /** More headers than the rules of one host can look at. */
 function greedy(name: string): SourceObject {
-  const matches = Array.from({ length: 130 }, (_, index) => ({
-    conditions: [{ header: `x-${index}`, value: "yes" }],
+  const conditions = Array.from({ length: 130 }, (_, index) => ({ header: `x-${index}`, value: "yes" }));
+  const matches = Array.from({ length: 13 }, (_, index) => ({
+    conditions: conditions.slice(index * 10, index * 10 + 10),
     action: { pass: "api" },
   }));
   return virtualServer(name, { routes: [{ path: "/", matches, action: { pass: "api" } }] });

@@ -4,7 +4,7 @@ import { makeCertificate } from "../support/certificates.js";
 import { makeRoutingTable } from "../support/core.js";
 import { cleanUpAfterEach, closing, eventually, startProxy } from "../support/harness.js";
 import { ask, keepAliveAgent } from "../support/http-client.js";
-import { echo, httpPeer } from "../support/peers.js";
+import { closedPort, echo, httpPeer } from "../support/peers.js";
 import { actionHost, certificateStep, fullPlan, keyOf, planOf, proxyHost, upstreamStep } from "../support/plans.js";
 import { servedCertificate } from "../support/raw-client.js";
 
@@ -103,6 +103,23 @@ describe("plans", () => {
     expect((await ask(http)).body).toBe("stays");
     expect(stays.accepted()).toBe(1);
     expect(proxy.counts().openPools).toBe(1);
+  });
+
+  it("leave nothing behind for a peer that nobody asks any more: the pool goes with its last connection", async () => {
+    const peer = closing(await named("peer"));
+    const { http, proxy } = await startProxy([upstreamStep("web", [peer.port]), proxyHost(HOST, "web")]);
+    expect((await ask(http)).body).toBe("peer");
+    expect(proxy.counts().openPools).toBe(1);
+    peer.server.closeIdleConnections();
+    await eventually(() => proxy.counts().openPools === 0 && proxy.counts().drainingPools === 0);
+    expect((await ask(http)).body).toBe("peer");
+    expect(peer.accepted()).toBe(2);
+  });
+
+  it("leave nothing behind for a peer that can't be reached", async () => {
+    const { http, proxy } = await startProxy([upstreamStep("web", [await closedPort()]), proxyHost(HOST, "web")]);
+    expect((await ask(http)).status).toBe(502);
+    await eventually(() => proxy.counts().openPools === 0 && proxy.counts().drainingPools === 0);
   });
 
   it("let a request end on a peer that has left", async () => {

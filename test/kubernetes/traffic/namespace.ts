@@ -20,8 +20,18 @@ export function namespaceCommand(): string[] | undefined {
 }
 
 /** Runs a scenario where every address 10.x.x.x is this machine, and returns what it observed. */
-export async function runScenario(way: readonly string[], name: string, ...args: string[]): Promise<unknown> {
-  const [command, ...rest] = [...way, "sh", "-c", SETUP, process.execPath, `${SCENARIOS}${name}.js`, ...args];
+export function runScenario(way: readonly string[], name: string, ...args: string[]): Promise<unknown> {
+  return runProgram(way, `${SCENARIOS}${name}.js`, args);
+}
+
+/** Runs a program of Node in such a namespace, and returns the JSON that it prints. `onError` is shown its other output. */
+export async function runProgram(
+  way: readonly string[],
+  program: string,
+  args: readonly string[],
+  onError: (text: string) => void = () => undefined,
+): Promise<unknown> {
+  const [command, ...rest] = [...way, "sh", "-c", SETUP, process.execPath, program, ...args];
   const child = spawn(command, rest, { stdio: ["ignore", "pipe", "pipe"] });
   let [stdout, stderr] = ["", ""];
   child.stdout.setEncoding("utf8").on("data", (text: string) => {
@@ -29,6 +39,7 @@ export async function runScenario(way: readonly string[], name: string, ...args:
   });
   child.stderr.setEncoding("utf8").on("data", (text: string) => {
     stderr += text;
+    onError(text);
   });
   const status = await new Promise((resolve) => child.on("close", resolve));
   if (status !== 0) throw new Error(`the scenario ended with ${status}: ${stderr.slice(-3000)}`);

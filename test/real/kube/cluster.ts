@@ -8,7 +8,10 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { KubeClient } from "./client.js";
 
-const BUILD = fileURLToPath(new URL("build.mjs", import.meta.url));
+/** Beside the source, also where this runs compiled. */
+const BUILD = ["build.mjs", "../../../../test/real/kube/build.mjs"]
+  .map((path) => fileURLToPath(new URL(path, import.meta.url)))
+  .find(existsSync) as string;
 const READY_MS = 60_000;
 
 /** Builds what is missing and returns the folder with the programs; undefined, after the reason was printed, without Go. */
