@@ -1,6 +1,8 @@
 import { spawnSync } from "node:child_process";
+import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
+import { parse } from "yaml";
 import { Child, ROOT } from "../cli/cli-support.js";
 import { installed, noCluster, useCluster, useKubectl } from "../kubernetes/cluster-support.js";
 import { ingress, namespace, service, slice } from "../kubernetes/objects.js";
@@ -166,6 +168,24 @@ describe.skipIf(noCluster)("kubectl apply -k deploy/manifests", () => {
     expect(unused).toEqual([]);
     expect(requests.filter(({ responseStatus }) => responseStatus?.code === 403).map(requestText)).toEqual([]);
   }, 180_000);
+
+  it("is not needed over the cluster where namespaces are given: the RoleBinding of README.md is enough", async () => {
+    const { admin } = current();
+    await kubectl().run("apply", "-k", FOLDER);
+    await installed(current());
+    const readme = readFileSync(join(ROOT, "README.md"), "utf8");
+    const binding = parse(/```yaml\n(apiVersion: rbac[\s\S]*?)```/.exec(readme)?.[1] ?? "");
+    await admin.apply(namespace("team"));
+    await kubectl().run("delete", "clusterrolebinding", "njet-ingress");
+    await kubectl().apply(binding);
+    const inside = { ...answering("narrow", "x"), metadata: { name: "narrow", namespace: "team" } };
+    await admin.apply(inside);
+    const pod = await podFor(current(), "njet-ingress", "njet-ingress");
+    const child = await startAsDeployed(pod, "--watch-namespace=team", "--publish-status-address=192.0.2.1");
+    await expect.poll(() => statusOf(inside), LONG).toMatchObject({ state: "Valid" });
+    const refused = child.log().filter(({ status }) => status === 403);
+    expect(refused.map(({ resource }) => resource)).toEqual(["ingressclasses"]);
+  });
 
   it("runs as a user without rights to the machine, which can write nowhere but to /tmp", async () => {
     const { through } = await podFor(current(), "njet-ingress", "njet-ingress");
