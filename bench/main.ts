@@ -1,5 +1,6 @@
 /** `npm run bench -- <table>... [--json FILE]`: measures tables and prints them. */
 import { parseArgs } from "node:util";
+import { admissionTable } from "./admission/table.js";
 import { controlPlaneTable } from "./control-plane/table.js";
 import { healthTable } from "./health/table.js";
 import { proxyTable } from "./proxy/table.js";
@@ -13,6 +14,10 @@ const TABLES: Record<string, { title: string; run: () => Row[] | Promise<Row[]> 
   regex: { title: "regex: the core's engine against RegExp (ratio: times RegExp's time)", run: regexTable },
   health: { title: "health: results of checks, and probing (ratio: times the core's time)", run: healthTable },
   ring: { title: "ring: consistent hashing with 1,000 peers (ratio: times the core's time)", run: ringTable },
+  admission: {
+    title: "admission: the validating webhook (ratio: times the time at 100 objects)",
+    run: admissionTable,
+  },
   proxy: { title: "proxy: processor time of the embedded proxy per request, one process", run: proxyTable },
   "control-plane": {
     title: "control-plane: changes of a cluster of 1,000 and 5,000 Ingresses (ratio: times the p50 at 1,000)",

@@ -2,11 +2,12 @@ import type { PatternChecker } from "../core-wasm/binding/api.js";
 import type { FileProblem } from "./files/file-problem.js";
 import { FolderSource } from "./files/folder-source.js";
 import type { SourceKind } from "./model/classes.js";
+import { pieceOf } from "./model/pieces.js";
 import { type ObjectChange, RoutingModel } from "./model/routing-model.js";
 import type { Upstream } from "./model/types.js";
 import type { ControllerMetrics } from "./observability/controller-metrics.js";
 import type { Logger } from "./observability/logger.js";
-import type { Proxy as DrivenProxy } from "./proxies/proxy.js";
+import type { ApplyFailure, Proxy as DrivenProxy } from "./proxies/proxy.js";
 import type { Plan } from "./reconcile/plan.js";
 import { Planner } from "./reconcile/plan-changes.js";
 
@@ -73,24 +74,36 @@ export class Controller {
     const plan = this.#planner.planChanges(update);
     this.#report(update.objects);
     this.#applying = this.#applying.then(async () => {
-      if (plan.steps.length === 0) return;
-      const begun = performance.now();
-      try {
-        const { generation, failures } = await this.#proxy.apply(plan);
-        const taken = performance.now() - begun;
-        this.#metrics?.applied(plan, taken / 1000, failures.length);
-        this.#countCertificates(plan, new Set(failures.map(({ piece }) => piece)));
-        const duration = Math.round(taken * 10) / 10;
-        this.#logger.info("applied", { generation, steps: plan.steps.length, failures: failures.length, ms: duration });
-      } catch (error) {
-        this.#metrics?.applyFailed();
-        this.#logger.error("apply failed; the last good state stays in force", { generation: plan.generation, error });
+      if (plan.steps.length > 0) {
+        const failures = await this.#apply(plan);
+        const settled = this.model.settle(plan.steps, failures);
+        this.#report(settled);
+        for (const object of settled) update.objects.add(object);
+        // After the proxy has them: a new peer is probed when it can be used.
+        this.#health?.update(update.upstreams);
       }
-      // After the proxy has them: a new peer is probed when it can be used.
-      this.#health?.update(update.upstreams);
+      this.#onApplied(update.objects);
     });
-    this.#applying = this.#applying.then(() => this.#onApplied(update.objects));
     return this.#applying;
+  }
+
+  /** Hands a plan to the proxy; resolves with what it refused. */
+  async #apply(plan: Plan): Promise<ApplyFailure[]> {
+    const begun = performance.now();
+    try {
+      const { generation, failures } = await this.#proxy.apply(plan);
+      const taken = performance.now() - begun;
+      this.#metrics?.applied(plan, taken / 1000, failures.length);
+      this.#countCertificates(plan, failures);
+      const duration = Math.round(taken * 10) / 10;
+      this.#logger.info("applied", { generation, steps: plan.steps.length, failures: failures.length, ms: duration });
+      return failures;
+    } catch (error) {
+      this.#metrics?.applyFailed();
+      this.#logger.error("apply failed; the last good state stays in force", { generation: plan.generation, error });
+      const message = error instanceof Error ? error.message : "unknown failure";
+      return plan.steps.map((step) => ({ ...pieceOf(step), code: "PROXY_STEP_FAILED", message }));
+    }
   }
 
   /** Reads a folder and follows it from then on; resolves when what it holds is in force. */
@@ -126,7 +139,8 @@ export class Controller {
     await this.#health?.close();
   }
 
-  #countCertificates(plan: Plan, refused: ReadonlySet<string>): void {
+  #countCertificates(plan: Plan, failures: readonly ApplyFailure[]): void {
+    const refused = new Set(failures.filter(({ kind }) => kind === "certificate").map(({ piece }) => piece));
     for (const step of plan.steps) {
       if (step.step === "remove-certificate") this.#metrics?.certificate(step.host, undefined);
       // Where one was refused, the last good one is in use.

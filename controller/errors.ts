@@ -196,6 +196,10 @@ const MODEL_ENTRIES = {
     meaning: "An endpoint or port of an EndpointSlice cannot be used as a peer.",
     remedy: "Use IP addresses and ports from 1 to 65535.",
   },
+  HOST_IN_USE: {
+    meaning: "A change would take a host or path from a newer object that has it; only the webhook says so.",
+    remedy: "Use another host or path, or remove the other object first.",
+  },
   HOST_TAKEN: {
     meaning: "An older object has the host.",
     remedy: "Use another host, or remove one of the objects.",
@@ -343,8 +347,29 @@ export const ERROR_SECTIONS = [
   { title: "Errors of the core", entries: CORE_ENTRIES },
 ] as const;
 
-/** Codes of problems that an object can have. */
-export type ProblemCode = keyof typeof OBJECT_ENTRIES | keyof typeof MODEL_ENTRIES | "OBJECT_DUPLICATE";
+/** Codes of problems that an object can have; those of a proxy and of the core, where the proxy refuses a part of it. */
+export type ProblemCode =
+  | keyof typeof OBJECT_ENTRIES
+  | keyof typeof MODEL_ENTRIES
+  | "OBJECT_DUPLICATE"
+  | ProxyErrorCode
+  | CoreErrorCode;
+
+const PROBLEM_ENTRIES = [OBJECT_ENTRIES, MODEL_ENTRIES, PROXY_ENTRIES, CORE_ENTRIES];
+
+/** Whether a code, which may come from elsewhere, is one that a problem of an object can have. */
+export function isProblemCode(code: string): code is ProblemCode {
+  return code === "OBJECT_DUPLICATE" || PROBLEM_ENTRIES.some((entries) => Object.hasOwn(entries, code));
+}
 
 /** Codes of problems that a file can have. */
 export type FileProblemCode = keyof typeof FILE_ENTRIES;
+
+/** What to do about a problem of an object. */
+export function remedyOf(code: ProblemCode): string {
+  return REMEDIES.get(code) ?? "";
+}
+
+const REMEDIES: ReadonlyMap<string, string> = new Map(
+  ERROR_SECTIONS.flatMap(({ entries }) => Object.entries(entries).map(([code, { remedy }]) => [code, remedy] as const)),
+);

@@ -5,12 +5,14 @@ import { loadCore } from "../core-file.js";
 import { SERVICE_ACCOUNT_FOLDER } from "../kubernetes/credentials.js";
 import { CONTROLLER_NAME } from "../model/classes.js";
 import { TrustedNetworks } from "../proxies/embedded/client-address.js";
+import { checkAdmissionOptions } from "./admission.js";
 import { runLint } from "./lint.js";
 import { type MatchOptions, runMatch, runMatchFile } from "./match.js";
 import { type RunOptions, runFolder } from "./run.js";
 import { type ClusterRunOptions, runCluster } from "./run-cluster.js";
 import { runSample } from "./start.js";
 import { PACKAGE_VERSION } from "./version.js";
+import { type WebhookCertificateOptions, webhookCertificate } from "./webhook-certificate.js";
 
 function port(text: string): number {
   const value = Number(text);
@@ -32,6 +34,17 @@ function seconds(text: string): number {
   const value = Number(text);
   if (!Number.isFinite(value) || value < 0) throw new InvalidArgumentError("a number of seconds, 0 or more");
   return value;
+}
+
+function days(text: string): number {
+  const value = Number(text);
+  if (!Number.isInteger(value) || value < 1 || value > 36_500) throw new InvalidArgumentError("1 to 36500 days");
+  return value;
+}
+
+function objectName(text: string): string {
+  if (!/^[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?$/.test(text)) throw new InvalidArgumentError("a name of Kubernetes");
+  return text;
 }
 
 /** Gathers `-H 'Name: value'` options; repeated headers are kept apart until the request is made. */
@@ -140,7 +153,12 @@ withServing(program.command("run"))
   )
   .option("--leader-election-lease <name>", "Lease of the replicas that serve the same objects (njet-kic-CLASS)")
   .option("--leader-election-namespace <name>", "namespace of that Lease; our own if absent")
+  .option("--validating-webhook <port>", "port of a webhook that the API server asks before it stores objects", port)
+  .option("--validating-webhook-address <ip>", "address to bind that port to", address, "127.0.0.1")
+  .option("--validating-webhook-certificate <dir>", "folder with its tls.crt and tls.key; renewed files are picked up")
+  .option("--validating-webhook-client-ca <file>", "let only clients with a certificate of these authorities ask it")
   .action(async (options: ClusterRunOptions) => {
+    checkAdmissionOptions(options);
     const core = await loadCore();
     const { configDir } = options;
     await finish(configDir === undefined ? runCluster(core, options) : runFolder(core, { ...options, configDir }));
@@ -202,6 +220,18 @@ program
     await finish(runLint(paths, options, await loadCore(), process.stdout));
   });
 
+program
+  .command("webhook-certificate")
+  .description("make a certificate for the validating webhook; print it for kubectl apply --server-side -f -")
+  .option("--namespace <name>", "namespace of the webhook's Service", objectName, "njet-ingress")
+  .option("--service <name>", "name of that Service, and of the Secret", objectName, "njet-ingress-webhook")
+  .option("--configuration <name>", "name of the ValidatingWebhookConfiguration", objectName, "njet-ingress")
+  .option("--webhook <name>", "name of the webhook in it", objectName, "objects.validating.njet.org")
+  .option("--days <n>", "days that the certificate is good for", days, 3650)
+  .action((options: WebhookCertificateOptions) => {
+    process.stdout.write(`${JSON.stringify(webhookCertificate(options, Date.now()), null, 2)}\n`);
+  });
+
 /** Sets the exit status; output that is still on its way gets out. */
 async function finish(status: Promise<number>): Promise<void> {
   process.exitCode = await status;
@@ -216,7 +246,7 @@ process.stdout.on("error", (error: NodeJS.ErrnoException) => {
 program.parseAsync().catch((error: NodeJS.ErrnoException) => {
   const hint =
     error.code === "EADDRINUSE" && error.syscall === "listen"
-      ? " (another program has the port; --http-port, --https-port and --metrics-port choose others)"
+      ? " (another program has the port; --http-port, --https-port, --metrics-port and --validating-webhook choose others)"
       : "";
   process.stderr.write(`njet-kic: ${error.message}${hint}\n`);
   process.exit(1);

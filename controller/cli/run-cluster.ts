@@ -5,10 +5,11 @@ import type { Core } from "../../core-wasm/binding/core.js";
 import { systemClock } from "../kubernetes/clock.js";
 import { Cluster } from "../kubernetes/cluster.js";
 import { kubeconfig, serviceAccount } from "../kubernetes/credentials.js";
+import { type AdmissionOptions, openAdmission } from "./admission.js";
 import { launch, type RunOptions, stopSignal } from "./run.js";
 
 /** Options of `run` for a cluster. */
-export interface ClusterRunOptions extends RunOptions {
+export interface ClusterRunOptions extends RunOptions, AdmissionOptions {
   kubeconfig?: string;
   serviceAccountDir: string;
   controllerClass: string;
@@ -41,6 +42,7 @@ export async function runCluster(core: Core, options: ClusterRunOptions): Promis
     source: "cluster",
     controllerClass: options.controllerClass,
     onApplied: (objects) => cluster?.applied(objects),
+    events: { record: (event) => cluster?.objectEvents.record(event) },
   });
   const { controller, logger } = running;
   const stopped = stopSignal();
@@ -64,19 +66,35 @@ export async function runCluster(core: Core, options: ClusterRunOptions): Promis
   });
   const joined = cluster;
   running.metrics.leads = () => joined.leads;
+  const admission = await openAdmission(
+    options,
+    {
+      model: controller.model,
+      checker: core,
+      follows: (namespace) => joined.follows(namespace),
+      complete: () => joined.readiness().ready,
+      logger,
+    },
+    running.metrics,
+  ).catch(async (error: unknown) => {
+    await running.stop();
+    throw error;
+  });
+  const ports = { ...running.ports, ...(admission && { validatingWebhook: admission.port }) };
   await cluster.start();
   const timer = setInterval(() => {
     if (!cluster.readiness().ready) return;
     clearInterval(timer);
     controller.started();
     running.setReady(true);
-    logger.info("serving", running.ports);
+    logger.info("serving", ports);
   }, READY_POLL_MS);
   const signal = await stopped;
   clearInterval(timer);
   logger.info("draining", { signal });
   running.setReady(false);
   await cluster.close();
+  await admission?.close();
   await running.stop();
   return 0;
 }

@@ -7,7 +7,7 @@ import { RouteTable } from "../../core-wasm/binding/route-table.js";
 import { Controller, type ControllerParts } from "../controller.js";
 import { HealthClient } from "../health/health-client.js";
 import { ControllerMetrics } from "../observability/controller-metrics.js";
-import { RecentEvents } from "../observability/events.js";
+import { type EventSink, noEvents } from "../observability/events.js";
 import { descriptorSink } from "../observability/line-sink.js";
 import { createLogger, type Logger } from "../observability/logger.js";
 import { EmbeddedProxy } from "../proxies/embedded/embedded-proxy.js";
@@ -48,11 +48,17 @@ export interface Running {
   stop(): Promise<void>;
 }
 
+/** What depends on where the objects come from. */
+export interface LaunchParts extends Pick<ControllerParts, "source" | "controllerClass" | "onApplied"> {
+  /** Told of what happens to the peers of objects. */
+  events?: EventSink;
+}
+
 /** Starts a controller with the embedded proxy; its ports are open, no object is read yet. */
 export async function launch(
   core: Core,
   options: RunOptions,
-  parts: Pick<ControllerParts, "source" | "controllerClass" | "onApplied"> = {},
+  { events = noEvents, ...parts }: LaunchParts = {},
 ): Promise<Running> {
   const log = descriptorSink(2);
   const access = descriptorSink(1);
@@ -68,7 +74,7 @@ export async function launch(
     ...(options.defaultCertificate === undefined ? {} : { defaultCertificate: readPair(options.defaultCertificate) }),
   });
   const metrics = new ControllerMetrics();
-  const health = makeHealth(options, logger, proxy, metrics);
+  const health = makeHealth(options, logger, proxy, metrics, events);
   let ready = false;
   const endpoint = await openMetrics(
     options,
@@ -120,11 +126,12 @@ function makeHealth(
   logger: Logger,
   proxy: EmbeddedProxy,
   metrics: ControllerMetrics,
+  events: EventSink,
 ): HealthClient {
   try {
     return new HealthClient({
       logger,
-      events: new RecentEvents(),
+      events,
       metrics: metrics.health,
       setPeerStates: (states) => proxy.setPeerStates(states),
       ...(options.runDir === undefined ? {} : { runDir: options.runDir }),

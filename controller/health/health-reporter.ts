@@ -24,7 +24,7 @@ const EVENTS: Record<HealthState, { type: ObjectEvent["type"]; reason: string; s
   "slow-start": { type: "Normal", reason: "PeerUp", says: "is up, and starts slowly" },
 };
 
-/** Tells of transitions: to the proxy first, then as a log line, an Event and a metric each. */
+/** Tells of transitions: to the proxy first, then as a log line and a metric each; an Event says what goes down or is back. */
 export class HealthReporter {
   readonly #listeners: HealthListeners;
 
@@ -40,9 +40,11 @@ export class HealthReporter {
       const peer = authority(address, port);
       const { type, reason: name, says } = EVENTS[to];
       logger[type === "Warning" ? "warn" : "info"]("peer", { upstream, peer, from, to, reason });
+      metrics.peerTransition(upstream, from, to);
+      // The first pass of a new peer is no news, or each start would tell of every peer.
+      if (to !== "down" && from !== "down") continue;
       const message = `peer ${peer} of ${upstreamName(upstream)} ${says}${reason === "" ? "" : `: ${reason}`}`;
       events.record({ type, reason: name, object: objectOf(upstream), message });
-      metrics.peerTransition(upstream, from, to);
     }
   }
 

@@ -64,8 +64,7 @@ export class ClusterSource {
   /** Begins to follow the cluster. Returns at once. */
   start(): void {
     const { namespaces, namespaceSelector } = this.#options;
-    const everywhere = namespaces.length === 0 && namespaceSelector === undefined;
-    if (everywhere) this.#open("", [INGRESS_CLASSES, ...NAMESPACED_TYPES]);
+    if (this.#everywhere) this.#open("", [INGRESS_CLASSES, ...NAMESPACED_TYPES]);
     // Rights in some namespaces only may well not reach to what belongs to the cluster.
     else this.#open("", [{ ...INGRESS_CLASSES, mayBeForbidden: true }]);
     for (const namespace of new Set(namespaces)) this.#open(namespace, NAMESPACED_TYPES);
@@ -77,6 +76,11 @@ export class ClusterSource {
   /** True once the first whole state has been taken over. */
   get synced(): boolean {
     return this.#delivered;
+  }
+
+  /** Whether objects of a namespace are followed, and have been read. */
+  follows(namespace: string): boolean {
+    return this.#scopes.get(this.#everywhere ? "" : namespace)?.released ?? false;
   }
 
   /** Collections that have not been read to their end yet, for people. */
@@ -91,6 +95,10 @@ export class ClusterSource {
     this.#closed = true;
     const all = [...this.#scopes.values()].flatMap((scope) => [...scope.reflectors.values()]);
     await Promise.all([this.#selected?.close(), ...all.map((reflector) => reflector.close()), ...this.#leaving]);
+  }
+
+  get #everywhere(): boolean {
+    return this.#options.namespaces.length === 0 && this.#options.namespaceSelector === undefined;
   }
 
   #reflector(type: ResourceType, namespace: string, onChange: (changes: Change[]) => void): Reflector {

@@ -1,6 +1,7 @@
 import { isIP } from "node:net";
 import type { ObjectState } from "../model/object-state.js";
 import type { ObjectChange } from "../model/routing-model.js";
+import type { EventSink } from "../observability/events.js";
 import type { Logger } from "../observability/logger.js";
 import type { ObjectRef } from "../resources/object-ref.js";
 import { ApiClient } from "./api-client.js";
@@ -11,6 +12,7 @@ import type { Credentials } from "./credentials.js";
 import { EventRecorder } from "./event-recorder.js";
 import { LeaderElection } from "./leader-election.js";
 import type { LeaseTimes } from "./lease.js";
+import { ObjectEvents } from "./object-events.js";
 import { Reflector } from "./reflector.js";
 import type { PublishedAddress } from "./status-content.js";
 import { StatusWriter } from "./status-writer.js";
@@ -49,6 +51,8 @@ export class Cluster {
   readonly #client: ApiClient;
   readonly #source: ClusterSource;
   readonly #events: EventRecorder;
+  /** Takes what happens to what objects are served with; it becomes Events while this replica leads. */
+  readonly objectEvents: EventSink;
   readonly #status: StatusWriter;
   #election: LeaderElection | undefined;
   #published: Reflector | undefined;
@@ -62,6 +66,12 @@ export class Cluster {
     this.#events = new EventRecorder({ ...shared, wallClock, identity, controller: options.controllerName });
     const leads = () => this.leads;
     this.#status = new StatusWriter({ ...shared, wallClock, events: this.#events, leads, stateOf, referencedBy });
+    this.objectEvents = new ObjectEvents({
+      events: this.#events,
+      clock,
+      leads,
+      regarding: (ref) => this.#status.regarding(ref),
+    });
     this.#source = new ClusterSource({
       ...shared,
       namespaces,
@@ -110,6 +120,11 @@ export class Cluster {
     const ready = this.#source.synced;
     const waitingFor = this.#source.waitingFor();
     return { ready, waitingFor: ready ? [] : waitingFor.length > 0 ? waitingFor : ["the proxy"] };
+  }
+
+  /** Whether objects of a namespace are followed, and have been read. */
+  follows(namespace: string): boolean {
+    return this.#source.follows(namespace);
   }
 
   /** Stops following, gives the lease away, and ends every connection. */

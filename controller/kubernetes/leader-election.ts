@@ -68,7 +68,10 @@ export class LeaderElection {
         logger.info(leads ? "leading" : "no longer leading", { identity });
         if (leads) this.#options.onLead();
       }
-      await clock.sleep(this.#times.retryPeriod * (1 + random() / 5), signal);
+      const pause = this.#times.retryPeriod * (1 + random() / 5);
+      // A lease that runs out is taken when it does. One that should be free, but could not be taken, is not asked for at once.
+      const free = Math.ceil(this.#machine.freeIn(clock.now()));
+      await clock.sleep(free > 0 ? Math.min(pause, free) : pause, signal);
     }
   }
 

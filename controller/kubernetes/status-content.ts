@@ -37,13 +37,13 @@ export interface CustomStatusInput {
 
 /**
  * Status of a VirtualServer or VirtualServerRoute. The condition `Ready` is True while at least a part of the object is
- * served; its lastTransitionTime moves only when that changes (Kubernetes API conventions, "Typical status properties").
+ * served, and the proxy has refused nothing of it; its lastTransitionTime moves only when that changes (Kubernetes API conventions, "Typical status properties").
  */
 export function customStatus(input: CustomStatusInput): Record<string, unknown> {
   const { state, generation, addresses, referencedBy, before } = input;
   const message = messageOf(state);
   const served = state.state === "Valid" || (state.state === "Warning" && !UNSERVED.includes(state.reason));
-  const status = served ? "True" : "False";
+  const status = served && state.reason !== "AddedOrUpdatedWithError" ? "True" : "False";
   const known = isRecord(before) && Array.isArray(before.conditions) ? before.conditions.filter(isRecord) : [];
   const old = known.find((condition) => condition.type === "Ready");
   const sameTime = old?.status === status && typeof old.lastTransitionTime === "string";

@@ -8,7 +8,7 @@ import type { ApiClient } from "./api-client.js";
 import { statusOf } from "./api-error.js";
 import type { ApiObject } from "./api-object.js";
 import type { Clock } from "./clock.js";
-import type { EventRecorder } from "./event-recorder.js";
+import type { EventRecorder, Regarding } from "./event-recorder.js";
 import { NAMESPACED_TYPES, resourcePath } from "./resource-type.js";
 import { customStatus, difference, ingressStatus, messageOf, type PublishedAddress } from "./status-content.js";
 import { type PaceLimits, WritePace } from "./write-pace.js";
@@ -36,8 +36,10 @@ interface Entry {
   uid: string;
   /** The status that the API server has. */
   status: unknown;
-  /** Generation that the model has. */
+  /** Generation that the model has and the proxy was given; 0 while it is on its way. */
   generation: number;
+  /** Generation that is on its way. */
+  delivered: number;
   /** What was told last by an Event. */
   told?: string;
 }
@@ -74,21 +76,28 @@ export class StatusWriter {
     const entry = this.#entries.get(key);
     const uid = metadata.uid ?? "";
     if (entry !== undefined && entry.uid === uid) entry.status = status;
-    else this.#entries.set(key, { ref, uid, status, generation: 0 });
+    else this.#entries.set(key, { ref, uid, status, generation: 0, delivered: 0 });
     this.#touch(key);
   }
 
-  /** The model is about to take these changes over: from now on its states are about these generations. */
+  /** The model is about to take these changes over; what becomes of them is known once they are applied. */
   delivering(changes: readonly ObjectChange[]): void {
     for (const change of changes) {
       const entry = this.#entries.get(refText(change));
-      if (entry !== undefined) entry.generation = (change.object as ApiObject | undefined)?.metadata.generation ?? 0;
+      if (entry === undefined) continue;
+      entry.generation = 0;
+      entry.delivered = (change.object as ApiObject | undefined)?.metadata.generation ?? 0;
     }
   }
 
-  /** Objects whose state may be another one now. */
+  /** Objects whose state may be another one now: the proxy has them, or has refused them. */
   applied(objects: Iterable<string>): void {
-    for (const key of objects) this.#touch(key);
+    for (const key of objects) {
+      const entry = this.#entries.get(key);
+      if (entry === undefined) continue;
+      entry.generation = entry.delivered;
+      this.#touch(key);
+    }
   }
 
   /** Addresses to publish; none publishes none, and leaves what is there. */
@@ -101,6 +110,12 @@ export class StatusWriter {
   /** Looks at every object again, as after becoming the leader. */
   touchAll(): void {
     for (const key of this.#entries.keys()) this.#touch(key);
+  }
+
+  /** The object that an Event may be about; undefined if the API server does not have it. */
+  regarding(ref: ObjectRef): Regarding | undefined {
+    const entry = this.#entries.get(refText(ref));
+    return entry && regardingOf(entry);
   }
 
   /** Stops writing; resolves when nothing is under way any more. */
@@ -190,9 +205,7 @@ export class StatusWriter {
         ? !first || state.state !== "Valid"
         : patch !== undefined && ("reason" in patch || "message" in patch || "observedGeneration" in patch);
     if (!isNews) return;
-    const { kind, namespace, name } = entry.ref;
-    const regarding = { apiVersion: typeOf(kind).apiVersion, kind, namespace, name, uid: entry.uid };
-    this.#options.events.record(regarding, state.state === "Valid" ? "Normal" : "Warning", state.reason, note);
+    this.#options.events.record(regardingOf(entry), state.state === "Valid" ? "Normal" : "Warning", state.reason, note);
   }
 
   async #write(entry: Entry, patch: Record<string, unknown>): Promise<void> {
@@ -215,6 +228,11 @@ export class StatusWriter {
     // What is refused for good would be refused again; it is tried with the next change.
     if (!isRefused) this.#dirty.add(key);
   }
+}
+
+function regardingOf({ ref, uid }: Entry): Regarding {
+  const { kind, namespace, name } = ref;
+  return { apiVersion: typeOf(kind).apiVersion, kind, namespace, name, uid };
 }
 
 function typeOf(kind: Kind) {

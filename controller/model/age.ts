@@ -40,6 +40,13 @@ export class AgeOrdered<T extends { meta: ObjectMeta }> {
     this.#items.splice(index, same ? 1 : 0, item);
   }
 
+  /** The same items in a list of its own. */
+  copy(): AgeOrdered<T> {
+    const copy = new AgeOrdered<T>();
+    copy.#items.push(...this.#items);
+    return copy;
+  }
+
   /** Takes out the item of the object with this very age and name. */
   remove(meta: ObjectMeta): void {
     const index = this.#indexOf(meta);

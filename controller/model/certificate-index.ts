@@ -12,6 +12,12 @@ export interface SecretState {
   fragment?: SecretFragment;
 }
 
+/** An object that asks for certificates. */
+export interface CertificateClaimant {
+  meta: ObjectMeta;
+  certificates: readonly CertificateRequest[];
+}
+
 interface Claim {
   meta: ObjectMeta;
   request: CertificateRequest;
@@ -95,14 +101,50 @@ export class CertificateIndex {
     return this.#findings.get(host)?.get(object);
   }
 
+  /**
+   * As problemOf, if `after` stood in the place of what the index holds of the object (`before`), and `owner` had the
+   * host alone. Nothing is changed.
+   */
+  problemAfter(
+    host: string,
+    before: CertificateClaimant | undefined,
+    after: CertificateClaimant,
+    owner: string | undefined,
+  ): Problem | undefined {
+    const claims = this.#claims.get(host)?.copy() ?? new AgeOrdered<Claim>();
+    if (before !== undefined) claims.remove(before.meta);
+    const request = after.certificates.find((candidate) => candidate.host === host);
+    if (request !== undefined) claims.add({ meta: after.meta, request });
+    return this.#decide(claims, owner).findings.get(refText(after.meta.ref));
+  }
+
+  /** The objects (`Kind/namespace/name`) that ask for the certificate that the host has. */
+  usersOf(host: string): string[] {
+    return [...(this.#claims.get(host) ?? [])]
+      .filter(({ request }) => this.serves(request))
+      .map(({ meta }) => refText(meta.ref));
+  }
+
+  /** Whether the host has the certificate that is asked for. */
+  serves({ host, secret }: CertificateRequest): boolean {
+    return this.#built.get(host)?.resource === `Secret/${secret}`;
+  }
+
   #choose(host: string, touched: Set<string>): Certificate | undefined {
-    const findings = new Map<string, Problem>();
-    const owner = this.#exclusiveOwner(host);
-    let chosen: { claim: Claim; certificate: Certificate } | undefined;
     this.rebuilt += 1;
-    for (const claim of this.#claims.get(host) ?? []) {
+    const claims = this.#claims.get(host);
+    for (const { meta } of claims ?? []) touched.add(refText(meta.ref));
+    const { certificate, findings } = this.#decide(claims ?? [], this.#exclusiveOwner(host));
+    if (findings.size > 0) this.#findings.set(host, findings);
+    else this.#findings.delete(host);
+    return certificate;
+  }
+
+  #decide(claims: Iterable<Claim>, owner: string | undefined) {
+    const findings = new Map<string, Problem>();
+    let chosen: { claim: Claim; certificate: Certificate } | undefined;
+    for (const claim of claims) {
       const object = refText(claim.meta.ref);
-      touched.add(object);
       const entitled = owner === undefined ? claim.meta.ref.kind !== "VirtualServer" : object === owner;
       if (!entitled) continue;
       const secret = this.#secrets.get(claim.request.secret);
@@ -112,9 +154,7 @@ export class CertificateIndex {
         chosen = { claim, certificate: certificateOf(claim.request, secret.fragment) };
       }
     }
-    if (findings.size > 0) this.#findings.set(host, findings);
-    else this.#findings.delete(host);
-    return chosen?.certificate;
+    return { certificate: chosen?.certificate, findings };
   }
 }
 

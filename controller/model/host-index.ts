@@ -2,13 +2,22 @@ import { type HostRules, patternText } from "../../core-wasm/binding/source.js";
 import type { IngressFragment, VirtualServerFragment } from "../resources/fragments.js";
 import { refText } from "../resources/object-ref.js";
 import { quote } from "../resources/problem.js";
-import { AgeOrdered, compareText } from "./age.js";
+import { AgeOrdered, compareAge, compareText } from "./age.js";
 import { digest } from "./digest.js";
 import { HostResult } from "./host-result.js";
-import { buildIngressHost, defaultBackendOf } from "./ingress-host.js";
+import { buildIngressHost, defaultBackendOf, sortRoutes } from "./ingress-host.js";
 import { buildVirtualServerHost, type FindRoute } from "./virtual-server-host.js";
 
-type Claimant = IngressFragment | VirtualServerFragment;
+/** Objects that claim hosts. */
+export type Claimant = IngressFragment | VirtualServerFragment;
+
+/** One object in another version, to ask what would be: the index itself does not change. */
+export interface Exchange {
+  /** What the index holds of the object. */
+  before: Claimant | undefined;
+  after: Claimant | undefined;
+  findRoute: FindRoute;
+}
 
 /** What a rebuild changed. */
 export interface HostChanges {
@@ -82,6 +91,23 @@ export class HostIndex {
     return oldest?.kind === "VirtualServer" ? refText(oldest.meta.ref) : undefined;
   }
 
+  /** The result that the host would have after the exchange; the order of its routes is left open. */
+  resultAfter(host: string, exchange: Exchange): HostResult {
+    return this.#build(host, exchange);
+  }
+
+  /** As exclusiveOwner, after the exchange. */
+  exclusiveOwnerAfter(host: string, exchange: Exchange): string | undefined {
+    const oldest = this.#claimsOf(host, exchange)?.oldest;
+    return oldest?.kind === "VirtualServer" ? refText(oldest.meta.ref) : undefined;
+  }
+
+  /** Whether unknown hosts would go to the default backend of the object that is exchanged. */
+  isFallbackAfter({ before, after }: Exchange): boolean {
+    if (after === undefined || !hasRulesAndDefault(after)) return false;
+    return this.#oldestWithDefault({ before, after }) === after;
+  }
+
   /** Builds what was touched. Objects whose problems may differ go to `touched`. */
   rebuild(touched: Set<string>): HostChanges {
     const changes: HostChanges = { rules: new Map(), rebuilt: [], referenced: [], released: [] };
@@ -127,12 +153,12 @@ export class HostIndex {
     this.#built.set(host, { result, pattern, digest: now });
   }
 
-  #build(host: string): HostResult {
+  #build(host: string, exchange?: Exchange): HostResult {
     const result = new HostResult();
-    const claims = this.#claims.get(host);
+    const claims = this.#claimsOf(host, exchange);
     const oldest = claims?.oldest;
     if (oldest?.kind === "VirtualServer") {
-      buildVirtualServerHost(oldest, this.#findRoute, result);
+      buildVirtualServerHost(oldest, exchange?.findRoute ?? this.#findRoute, result);
       rejectAll([...(claims ?? [])].slice(1), oldest, host, result);
       return result;
     }
@@ -146,12 +172,39 @@ export class HostIndex {
       buildLastResort(ingresses, result);
       return result;
     }
-    const fallback = host === ANY_HOST && !this.#claims.has(LAST_RESORT) ? this.#withDefault.oldest : undefined;
+    const takesUnknown = host === ANY_HOST && this.#claimsOf(LAST_RESORT, exchange) === undefined;
+    const fallback = takesUnknown ? this.#oldestWithDefault(exchange) : undefined;
     if (ingresses.length > 0 || fallback !== undefined) {
       buildIngressHost(host, ingresses, fallback && defaultBackendOf(fallback), result);
+      // Most of the work at a host that many share, and of no concern to who only asks what would be.
+      if (exchange === undefined && result.rules !== undefined) sortRoutes(result.rules.routes);
     }
     if (oldest !== undefined) rejectAll(servers, oldest, host, result);
     return result;
+  }
+
+  /** Undefined where nobody claims the host. */
+  #claimsOf(host: string, exchange: Exchange | undefined): AgeOrdered<Claimant> | undefined {
+    const claims = this.#claims.get(host);
+    if (exchange === undefined) return claims;
+    const { before, after } = exchange;
+    const changed = claims?.copy() ?? new AgeOrdered<Claimant>();
+    if (before !== undefined) changed.remove(before.meta);
+    if (after !== undefined && claimedHosts(after).has(host)) changed.add(after);
+    return changed.size === 0 ? undefined : changed;
+  }
+
+  #oldestWithDefault(exchange: Pick<Exchange, "before" | "after"> | undefined): IngressFragment | undefined {
+    if (exchange === undefined) return this.#withDefault.oldest;
+    const { before, after } = exchange;
+    let oldest: IngressFragment | undefined;
+    for (const candidate of this.#withDefault) {
+      if (candidate === before) continue;
+      oldest = candidate;
+      break;
+    }
+    if (after === undefined || !hasRulesAndDefault(after)) return oldest;
+    return oldest === undefined || compareAge(after.meta, oldest.meta) < 0 ? after : oldest;
   }
 }
 

@@ -10,7 +10,7 @@ import { hostPattern } from "./pattern-text.js";
 /**
  * Puts together the rules of a host that Ingress objects share. `claimants` come from the oldest: of several with the
  * same path and pathType the oldest has the path. Paths that no rule matches go to the default backend of the oldest
- * claimant that has one, else to `fallback` (used for rules without a host).
+ * claimant that has one, else to `fallback` (used for rules without a host). The routes are not in order yet.
  */
 export function buildIngressHost(
   host: string,
@@ -46,7 +46,7 @@ export function buildIngressHost(
   result.rules = {
     pattern: hostPattern(host, "one"),
     guards: [],
-    routes: routes.sort(compareRoutes),
+    routes,
     ...(unmatched && { unmatched }),
   };
 }
@@ -55,6 +55,11 @@ export function buildIngressHost(
 export function defaultBackendOf(ingress: IngressFragment): { resource: string; outcome: Outcome } | undefined {
   const outcome = ingress.defaultBackend;
   return outcome && { resource: refText(ingress.meta.ref), outcome };
+}
+
+/** Puts the routes of an Ingress host into the order in which they count. */
+export function sortRoutes(routes: Route[]): void {
+  routes.sort(compareRoutes);
 }
 
 /** Regexes from the longest pattern, then by text: that order carries meaning. The rest is in one order for everyone. */

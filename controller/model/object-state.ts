@@ -12,7 +12,10 @@ export type Reason =
   | "NoVirtualServerFound"
   | "Ignored";
 
-/** What became of an object. Invalid ones are not served at all; of the others at least a part is, unless ignored. */
+/**
+ * What became of an object. Invalid ones are not served at all, or as they were before the proxy refused them; of the
+ * others at least a part is, unless ignored.
+ */
 export interface ObjectState {
   ref: ObjectRef;
   state: State;
@@ -30,6 +33,14 @@ export function stateOf(ref: ObjectRef, problems: readonly Problem[], reason?: R
     return { ref, state: "Warning", reason: reason ?? "AddedOrUpdatedWithWarning", problems: distinct };
   }
   return { ref, state: "Valid", reason: reason ?? "AddedOrUpdated", problems: distinct };
+}
+
+/** The state of an object that would be in `state` if the proxy had not refused parts of it, for these reasons. */
+export function refusedState(state: ObjectState, refused: readonly Problem[]): ObjectState {
+  if (refused.length === 0 || state.state === "Invalid") return state;
+  const invalid = refused.some(({ severity }) => severity === "error");
+  const problems = [...refused, ...state.problems];
+  return { ...state, state: invalid ? "Invalid" : "Warning", reason: "AddedOrUpdatedWithError", problems };
 }
 
 function problemKey(problem: Problem): string {

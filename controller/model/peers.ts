@@ -1,5 +1,5 @@
 import type { Peer } from "../../core-wasm/binding/source.js";
-import type { Endpoint, EndpointSliceFragment, PortRef, ServiceFragment } from "../resources/fragments.js";
+import type { Endpoint, EndpointSliceFragment, PortRef, ServiceFragment, ServicePort } from "../resources/fragments.js";
 import { compareText } from "./age.js";
 
 /** The peers of an upstream, or why there are none. */
@@ -27,10 +27,8 @@ export function findPeers(
   keepDraining: boolean,
 ): PeersResult {
   if (service === undefined) return { peers: [], problem: "SERVICE_MISSING" };
-  if (service.external) return { peers: [], problem: "SERVICE_EXTERNAL_NAME" };
-  const candidates = service.ports.filter((entry) => (typeof port === "number" ? entry.port : entry.name) === port);
-  const servicePort = candidates.find((entry) => entry.protocol === "TCP") ?? candidates[0];
-  if (servicePort === undefined) return { peers: [], problem: "SERVICE_PORT_MISSING" };
+  const servicePort = findServicePort(service, port);
+  if (typeof servicePort === "string") return { peers: [], problem: servicePort };
   const usable = new Map<string, Peer>();
   const leaving = new Map<string, Peer>();
   for (const slice of slices) {
@@ -46,6 +44,17 @@ export function findPeers(
   }
   const chosen = keepDraining ? new Map([...leaving, ...usable]) : usable.size > 0 ? usable : leaving;
   return { peers: [...chosen.values()].sort((a, b) => compareText(a.address, b.address) || a.port - b.port) };
+}
+
+/** The port of the service that a backend names, or why there is none that could have endpoints. */
+export function findServicePort(
+  service: ServiceFragment | undefined,
+  port: PortRef,
+): ServicePort | NonNullable<PeersResult["problem"]> {
+  if (service === undefined) return "SERVICE_MISSING";
+  if (service.external) return "SERVICE_EXTERNAL_NAME";
+  const candidates = service.ports.filter((entry) => (typeof port === "number" ? entry.port : entry.name) === port);
+  return candidates.find((entry) => entry.protocol === "TCP") ?? candidates[0] ?? "SERVICE_PORT_MISSING";
 }
 
 function isUsable(endpoint: Endpoint, service: ServiceFragment): boolean {

@@ -1,4 +1,7 @@
 import type { PatternChecker } from "../../core-wasm/binding/api.js";
+import { patternText } from "../../core-wasm/binding/source.js";
+import type { ApplyFailure } from "../proxies/proxy.js";
+import type { PlanStep } from "../reconcile/plan.js";
 import type { RoutingFragment, VirtualServerRouteFragment } from "../resources/fragments.js";
 import { type ObjectRef, refText } from "../resources/object-ref.js";
 import type { ParseContext } from "../resources/parse-context.js";
@@ -9,9 +12,11 @@ import { CertificateIndex } from "./certificate-index.js";
 import { ClassRules, type SourceKind } from "./classes.js";
 import { claimedHosts, HostIndex } from "./host-index.js";
 import { Links } from "./links.js";
-import { type ObjectState, stateOf } from "./object-state.js";
+import { type ObjectState, refusedState, stateOf } from "./object-state.js";
+import { Refusals } from "./refusals.js";
 import type { ModelChange, ModelSnapshot } from "./types.js";
 import { UpstreamIndex } from "./upstream-index.js";
+import { type Displaced, type Neighbours, WhatIf } from "./what-if.js";
 
 /** An object that came, changed (`object` is its new content, any JSON value) or went (`object` is undefined). */
 export interface ObjectChange extends ObjectRef {
@@ -32,6 +37,14 @@ export interface ModelOptions {
   controllerClass?: string;
   /** Whether upstreams of VirtualServers may name services of other namespaces. */
   crossNamespaceServices?: boolean;
+}
+
+/** What a change of one object would do. */
+export interface Probe {
+  /** The state that the object would have; undefined if there would be none. */
+  state: ObjectState | undefined;
+  /** Ingress and VirtualServer objects that would lose a host, or a path of it, to the object, and have it now. */
+  displaced: Displaced[];
 }
 
 type Entry = ParsedObject & { ref: ObjectRef; served: boolean };
@@ -55,6 +68,13 @@ export class RoutingModel {
   readonly #hosts: HostIndex;
   readonly #upstreams = new UpstreamIndex();
   readonly #certificates: CertificateIndex;
+  /** What the indices say as they are. */
+  readonly #now: Neighbours = {
+    resultOf: (host) => this.#hosts.resultOf(host),
+    upstreamProblem: (upstream) => this.#upstreams.problemOf(upstream),
+    certificateProblem: (object, host) => this.#certificates.problemOf(object, host),
+  };
+  readonly #refusals = new Refusals();
   #parsed = 0;
   #reclassed = 0;
 
@@ -96,6 +116,11 @@ export class RoutingModel {
     return { hosts: hosts.rules, upstreams, certificates, objects };
   }
 
+  /** What became of these steps in the proxy. Returns the objects whose state is another one because of that. */
+  settle(steps: readonly PlanStep[], failures: readonly ApplyFailure[]): Set<string> {
+    return this.#refusals.settle(steps, failures, (host) => this.#certificates.usersOf(host));
+  }
+
   /** The whole model in force. */
   snapshot(): ModelSnapshot {
     return { hosts: this.#hosts.all(), upstreams: this.#upstreams.all(), certificates: this.#certificates.all() };
@@ -105,6 +130,27 @@ export class RoutingModel {
   problems(ref: ObjectRef): ObjectState | undefined {
     const entry = this.#objects.get(refText(ref));
     return entry && this.#stateOf(entry);
+  }
+
+  /**
+   * What `update` with this change, and `problems` of its object after it, would say; the model stays as it is. Answers
+   * for objects that bring routes (Ingress, VirtualServer, VirtualServerRoute); others are only parsed. The cost follows
+   * the object and the hosts that it claims, not the number of objects. Patterns are checked by `checker`.
+   */
+  probe(change: ObjectChange, checker: PatternChecker = this.#context.checker): Probe {
+    const { kind, namespace, name, object } = change;
+    if (object === undefined) return { state: undefined, displaced: [] };
+    const ref: ObjectRef = { kind, namespace, name };
+    const entry: Entry = { ...parseObject(ref, object, { ...this.#context, checker }), ref, served: false };
+    if (entry.kind === "routing") entry.served = this.#classes.serves(entry.className);
+    if (entry.kind !== "routing" || !entry.served || entry.fragment === undefined) {
+      return { state: this.#stateOf(entry), displaced: [] };
+    }
+    const held = this.#objects.get(refText(ref));
+    const before = held?.kind === "routing" && held.served ? held.fragment : undefined;
+    const indices = { hosts: this.#hosts, upstreams: this.#upstreams, certificates: this.#certificates };
+    const then = new WhatIf(indices, (route) => this.#findRoute(route), before, entry.fragment);
+    return { state: this.#stateOfServed(entry, entry.fragment, then), displaced: then.displaced() };
   }
 
   /** The served VirtualServer (`namespace/name`) that a VirtualServerRoute gets its requests from, if there is one. */
@@ -218,30 +264,58 @@ export class RoutingModel {
     return this.#stateOfServed(entry, entry.fragment);
   }
 
-  #stateOfServed(entry: RoutingEntry, fragment: RoutingFragment): ObjectState {
+  #stateOfServed(entry: RoutingEntry, fragment: RoutingFragment, around: Neighbours = this.#now): ObjectState {
     const key = refText(entry.ref);
     const problems = [...entry.problems];
+    const refused = this.#refusedOf(fragment, around);
     const hosts = fragment.kind === "VirtualServerRoute" ? new Set([fragment.host]) : claimedHosts(fragment);
     let rejected = false;
     let takesPart = false;
     for (const host of hosts) {
-      const result = this.#hosts.resultOf(host);
+      const result = around.resultOf(host);
       const finding = result?.findings.get(key);
       problems.push(...(finding?.problems ?? []));
       rejected ||= finding?.rejected ?? false;
       takesPart ||= result?.participants.has(key) ?? false;
     }
     for (const upstream of fragment.upstreams) {
-      const problem = this.#upstreams.problemOf(upstream);
+      const problem = around.upstreamProblem(upstream);
       if (problem !== undefined) problems.push(problem);
     }
     for (const { host } of fragment.certificates) {
-      const problem = this.#certificates.problemOf(key, host);
+      const problem = around.certificateProblem(key, host);
       if (problem !== undefined) problems.push(problem);
     }
-    if (rejected) return stateOf(entry.ref, problems, "Rejected");
-    if (fragment.kind !== "VirtualServerRoute" || takesPart) return stateOf(entry.ref, problems);
+    if (rejected) return refusedState(stateOf(entry.ref, problems, "Rejected"), refused);
+    if (fragment.kind !== "VirtualServerRoute" || takesPart) {
+      return refusedState(stateOf(entry.ref, problems), refused);
+    }
     return stateOf(entry.ref, [...problems, notReferenced(fragment)], "NoVirtualServerFound");
+  }
+
+  /** What the proxy has refused of an object. Without the rules of its only host nothing of it is in force. */
+  #refusedOf(fragment: RoutingFragment, around: Neighbours): Problem[] {
+    const problems: Problem[] = [];
+    if (this.#refusals.empty) return problems;
+    const isIngress = fragment.kind === "Ingress";
+    const key = refText(fragment.meta.ref);
+    for (const host of fragment.kind === "VirtualServerRoute" ? [fragment.host] : claimedHosts(fragment)) {
+      const result = around.resultOf(host);
+      if (result?.rules === undefined || !result.participants.has(key)) continue;
+      const refused = this.#refusals.of({ kind: "host", piece: patternText(result.rules.pattern) });
+      if (refused) problems.push({ ...refused, path: "", severity: isIngress ? "warning" : "error" });
+    }
+    for (const upstream of fragment.upstreams) {
+      const refused = this.#refusals.of({ kind: "upstream", piece: upstream.key });
+      if (refused) problems.push({ ...refused, path: upstream.path, severity: "warning" });
+    }
+    for (const request of fragment.certificates) {
+      const refused = this.#refusals.of({ kind: "certificate", piece: request.host });
+      if (refused && this.#certificates.serves(request)) {
+        problems.push({ ...refused, path: request.path, severity: "warning" });
+      }
+    }
+    return problems;
   }
 }
 

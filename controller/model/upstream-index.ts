@@ -3,7 +3,7 @@ import type { Problem } from "../resources/problem.js";
 import { compareText } from "./age.js";
 import { digest } from "./digest.js";
 import { Links } from "./links.js";
-import { findPeers, type PeersResult } from "./peers.js";
+import { findPeers, findServicePort, type PeersResult } from "./peers.js";
 import type { Upstream } from "./types.js";
 
 /**
@@ -101,15 +101,13 @@ export class UpstreamIndex {
 
   /** Why the upstream has no peers, as a problem of the object that declares it. */
   problemOf(declaration: UpstreamDeclaration): Problem | undefined {
-    const code = this.#built.get(declaration.key)?.problem;
-    if (code === undefined) return undefined;
-    const { service, port, path } = declaration;
-    const reasons = {
-      SERVICE_MISSING: `the service ${service} does not exist`,
-      SERVICE_EXTERNAL_NAME: `the service ${service} is of type ExternalName and has no endpoints`,
-      SERVICE_PORT_MISSING: `the service ${service} has no port ${port}`,
-    };
-    return { path, code, message: `${reasons[code]}; requests are answered 503`, severity: "warning" };
+    return problemOf(declaration, this.#built.get(declaration.key)?.problem);
+  }
+
+  /** As problemOf, if the upstream were declared and requests led to it. */
+  problemIfUsed(declaration: UpstreamDeclaration): Problem | undefined {
+    const port = findServicePort(this.#services.get(declaration.service), declaration.port);
+    return problemOf(declaration, typeof port === "string" ? port : undefined);
   }
 
   #build(declaration: UpstreamDeclaration) {
@@ -131,4 +129,14 @@ export class UpstreamIndex {
   #touchService(service: string): void {
     for (const key of this.#byService.of(service)) this.#dirty.add(key);
   }
+}
+
+function problemOf({ service, port, path }: UpstreamDeclaration, code: PeersResult["problem"]): Problem | undefined {
+  if (code === undefined) return undefined;
+  const reasons = {
+    SERVICE_MISSING: `the service ${service} does not exist`,
+    SERVICE_EXTERNAL_NAME: `the service ${service} is of type ExternalName and has no endpoints`,
+    SERVICE_PORT_MISSING: `the service ${service} has no port ${port}`,
+  };
+  return { path, code, message: `${reasons[code]}; requests are answered 503`, severity: "warning" };
 }

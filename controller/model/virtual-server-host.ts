@@ -1,4 +1,5 @@
 import type { HostRules, PathRule, Route } from "../../core-wasm/binding/source.js";
+import { withErrorPages } from "../resources/error-pages.js";
 import type { TlsRedirect, VirtualServerFragment, VirtualServerRouteFragment } from "../resources/fragments.js";
 import { refText } from "../resources/object-ref.js";
 import { pathKey } from "../resources/path-rule.js";
@@ -32,7 +33,7 @@ export function buildVirtualServerHost(server: VirtualServerFragment, findRoute:
     }
     result.participants.add(refText(target.meta.ref));
     for (const { route, path } of target.subroutes) {
-      routes.add(entry.withheld ? withheldRoute(route) : route, target, path);
+      routes.add(entry.withheld ? withheldRoute(route) : withErrorPages(route, entry.errorPages), target, path);
     }
   }
   result.rules = {

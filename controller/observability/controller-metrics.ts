@@ -1,4 +1,5 @@
 import { X509Certificate } from "node:crypto";
+import type { AdmissionCounters } from "./admission-counters.js";
 import { HealthCounters } from "./health-counters.js";
 import { Buckets, Histogram } from "./histogram.js";
 import { labelText, type MetricsSource, type MetricsText } from "./metrics-text.js";
@@ -25,6 +26,8 @@ export class ControllerMetrics implements MetricsSource {
   readonly health = new HealthCounters();
   /** Whether this replica writes status; undefined where there is nothing to lead. */
   leads: (() => boolean) | undefined;
+  /** What the validating webhook answers; undefined where there is none. */
+  admission: AdmissionCounters | undefined;
   private readonly applyDuration = new Histogram(APPLY_BUCKETS);
   private readonly steps = new Map<string, number>();
   private applyErrors = 0;
@@ -92,6 +95,7 @@ export class ControllerMetrics implements MetricsSource {
     yield;
     yield* this.writeCertificates(page);
     yield* this.health.write(page);
+    if (this.admission !== undefined) yield* this.admission.write(page);
   }
 
   private writeObjects(page: MetricsText): void {

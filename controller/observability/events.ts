@@ -1,4 +1,4 @@
-/** What becomes an Event of an object, once there is an API server to send it to. */
+/** Something that happened to what an object is served with; where there is an API server it becomes an Event of it. */
 export interface ObjectEvent {
   type: "Normal" | "Warning";
   /** One word in CamelCase, stable. */
@@ -12,22 +12,5 @@ export interface EventSink {
   record(event: ObjectEvent): void;
 }
 
-/** Keeps the latest events. */
-export class RecentEvents implements EventSink {
-  readonly #events: ObjectEvent[] = [];
-  readonly #most: number;
-
-  constructor(most = 1000) {
-    this.#most = most;
-  }
-
-  record(event: ObjectEvent): void {
-    this.#events.push(event);
-    if (this.#events.length > this.#most) this.#events.shift();
-  }
-
-  /** The events that are kept, the oldest first. */
-  list(): readonly ObjectEvent[] {
-    return this.#events;
-  }
-}
+/** Where there is nobody to tell: the log says the same. */
+export const noEvents: EventSink = { record() {} };

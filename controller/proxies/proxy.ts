@@ -1,10 +1,15 @@
 import type { PeerState } from "../../core-wasm/binding/source.js";
 import type { Plan } from "../reconcile/plan.js";
 
-/** A step that a proxy refused; the proxy keeps the last good state of that piece and goes on with the others. */
-export interface ApplyFailure {
+/** A part of the model that is set and removed by itself. */
+export interface Piece {
+  kind: "host" | "upstream" | "certificate";
   /** Pattern text, upstream key or certificate host. */
   piece: string;
+}
+
+/** A step that a proxy refused; the proxy keeps the last good state of that piece and goes on with the others. */
+export interface ApplyFailure extends Piece {
   code: string;
   message: string;
 }

@@ -2,7 +2,8 @@ import type { Action, PathRule, Rewrite, Template } from "../../core-wasm/bindin
 import type { Field } from "./field.js";
 import { readAnswerHeaders, readProxyHeaders } from "./header-changes.js";
 import { quote } from "./problem.js";
-import { parseTemplate } from "./template.js";
+import { hasShape, type Shape } from "./shape.js";
+import { parseTemplate, type TemplateRules, templatePattern } from "./template.js";
 import { CONDITION_VARIABLES, NO_VARIABLES, REDIRECT_VARIABLES } from "./variables.js";
 
 /** What an action refers to outside of itself. */
@@ -16,8 +17,27 @@ export interface ActionContext {
 const KINDS = ["pass", "redirect", "return", "proxy"] as const;
 const REDIRECT_CODES = [301, 302, 307, 308];
 const MAX_BODY = 65_535;
+const URL_RULES: TemplateRules = { variables: REDIRECT_VARIABLES, bareNames: false };
+const BODY_RULES: TemplateRules = { variables: CONDITION_VARIABLES, bareNames: false };
+const REWRITE_RULES: TemplateRules = { variables: NO_VARIABLES, bareNames: false };
 const ABSOLUTE_URL = /^(https?|\$\{scheme\}|\$\{http_x_forwarded_proto\}):\/\/./;
-const MEDIA_TYPE = /^[\w!#$&^.+-]+\/[\w!#$&^.+-]+(\s*;\s*[\w-]+=("[^"\\]*"|[\w.+-]+))*$/;
+
+const REDIRECT_CODE: Shape = { ranges: REDIRECT_CODES.map((code) => [code, code] as const) };
+const RETURN_CODE: Shape = {
+  ranges: [
+    [200, 299],
+    [400, 599],
+  ],
+};
+/** RFC 9110, section 8.3.1. */
+const MEDIA_TYPE: Shape = {
+  patterns: [/^[\w!#$&^.+-]+\/[\w!#$&^.+-]+( *; *[\w-]+=("[ !#-[\]-~]*"|[\w.+-]+))*$/],
+};
+const BODY: Shape = { patterns: [templatePattern(BODY_RULES)] };
+const URL: Shape = { patterns: [ABSOLUTE_URL, /^[\x21-\x7e]*$/, templatePattern(URL_RULES)] };
+const REWRITE: Shape = {
+  patterns: [/^\/(?:[!"$&->@-~]|%[0-9a-fA-F]{2})*$/, templatePattern({ ...REWRITE_RULES, groups: 9 })],
+};
 
 /** An action: exactly one of pass, redirect, return, proxy. */
 export function readAction(field: Field, context: ActionContext): Action | undefined {
@@ -51,22 +71,22 @@ export function readRedirect(field: Field): Action | undefined {
 
 /** A redirect status; 301 if absent. */
 export function readRedirectCode(field: Field): number {
-  const code = field.integer(0, 999);
+  const code = field.shaped(REDIRECT_CODE).integer(0, 999);
   if (code === undefined || REDIRECT_CODES.includes(code)) return code ?? 301;
   field.error("STATUS_INVALID", `${code} is none of ${REDIRECT_CODES.join(", ")}`);
   return 301;
 }
 
 /** An answer that the proxy gives itself: a 2xx, 4xx or 5xx code, a type, a body, headers. */
-export function readReturn(field: Field): Action | undefined {
+export function readReturn(field: Field, defaultType = "text/plain"): Action | undefined {
   if (!field.isMap()) return undefined;
   field.warnUnknown(["code", "type", "body", "headers"]);
-  const code = field.get("code").integer(0, 999) ?? 200;
+  const code = field.get("code").shaped(RETURN_CODE).integer(0, 999) ?? 200;
   if (code < 200 || code > 599 || (code >= 300 && code < 400)) {
     field.get("code").error("STATUS_INVALID", `${code} is not from 200 to 299 or from 400 to 599`);
   }
-  const type = field.get("type").line() ?? "text/plain";
-  if (!MEDIA_TYPE.test(type)) field.get("type").error("HEADER_INVALID", `${quote(type)} is no media type`);
+  const type = field.get("type").shaped(MEDIA_TYPE).line() ?? defaultType;
+  if (!hasShape(type, MEDIA_TYPE)) field.get("type").error("HEADER_INVALID", `${quote(type)} is no media type`);
   const body = readBody(field.get("body"));
   const headers = readAnswerHeaders(field.get("headers"));
   if (body === undefined) return undefined;
@@ -93,7 +113,7 @@ function readUpstream(field: Field, context: ActionContext): string | undefined 
 
 /** On a prefix route the text replaces the prefix; on others it is the whole path, with groups on a regex route. */
 function readRewrite(field: Field, context: ActionContext): Rewrite | undefined {
-  const text = field.line();
+  const text = field.shaped(REWRITE).line();
   if (text === undefined || context.path === undefined) return undefined;
   const { rule, groups } = context.path;
   if (!text.startsWith("/")) {
@@ -106,13 +126,13 @@ function readRewrite(field: Field, context: ActionContext): Rewrite | undefined 
     return undefined;
   }
   const known = rule.kind === "regex" ? { groups } : {};
-  const template = parseTemplate(text, { variables: NO_VARIABLES, bareNames: false, ...known }, field);
+  const template = parseTemplate(text, { ...REWRITE_RULES, ...known }, field);
   if (template === undefined) return undefined;
   return rule.kind === "prefix" ? { kind: "prefix", text } : { kind: "path", template };
 }
 
 function readUrl(field: Field): Template | undefined {
-  const text = field.requiredLine();
+  const text = field.shaped(URL).requiredLine();
   if (text === undefined) return undefined;
   if (!ABSOLUTE_URL.test(text)) {
     const starts = `http://, https://, \${scheme}:// or \${http_x_forwarded_proto}://`;
@@ -123,11 +143,11 @@ function readUrl(field: Field): Template | undefined {
     field.error("URL_INVALID", `${quote(text)}: percent-encode spaces and what is not ASCII`);
     return undefined;
   }
-  return parseTemplate(text, { variables: REDIRECT_VARIABLES, bareNames: false }, field);
+  return parseTemplate(text, URL_RULES, field);
 }
 
 function readBody(field: Field): Template | undefined {
-  const text = field.required() ? field.text(MAX_BODY) : undefined;
+  const text = field.required() ? field.shaped(BODY).text(MAX_BODY) : undefined;
   if (text === undefined) return undefined;
-  return parseTemplate(text, { variables: CONDITION_VARIABLES, bareNames: false }, field);
+  return parseTemplate(text, BODY_RULES, field);
 }

@@ -13,6 +13,11 @@ export const PATH_ANNOTATIONS: readonly string[] = USE_REGEX;
 const TRUE = ["1", "t", "T", "true", "TRUE", "True"];
 const FALSE = ["0", "f", "F", "false", "FALSE", "False"];
 
+/** Whether an annotation may say something about routing: it acts, or people who come from the family expect it to. */
+export function actsOnRouting(name: string): boolean {
+  return name === CLASS_ANNOTATION || FAMILY_PREFIXES.some((prefix) => name.startsWith(prefix));
+}
+
 export type Annotations = ReadonlyMap<string, Field>;
 
 /** Whether paths of type ImplementationSpecific are patterns. The name njet.org/use-regex goes first. */

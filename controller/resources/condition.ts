@@ -1,12 +1,22 @@
 import type { PatternChecker } from "../../core-wasm/binding/api.js";
 import type { Condition, ConditionTest, ValueSource } from "../../core-wasm/binding/source.js";
 import type { Field } from "./field.js";
-import { isHeaderName } from "./names.js";
+import { TOKEN } from "./names.js";
 import { readRegex } from "./path-rule.js";
 import { quote } from "./problem.js";
-import { CONDITION_VARIABLES, findVariable, listVariables } from "./variables.js";
+import { hasShape, type Shape } from "./shape.js";
+import { CONDITION_VARIABLES, findVariable, listVariables, variablePattern } from "./variables.js";
 
 const FIELDS = ["header", "cookie", "argument", "variable"] as const;
+/** Conditions of one match: more than any request has to be told apart by. */
+export const MAX_CONDITIONS = 16;
+
+const NAMES: Record<(typeof FIELDS)[number], Shape> = {
+  header: TOKEN,
+  cookie: { patterns: [/^[_A-Za-z0-9-]+$/] },
+  argument: { patterns: [/^[_A-Za-z0-9]+$/] },
+  variable: { patterns: [new RegExp(`^\\$(${variablePattern(CONDITION_VARIABLES)})$`)] },
+};
 
 /**
  * A condition: exactly one of header, cookie, argument, variable, and a value with the meaning of an NGINX map key:
@@ -26,19 +36,20 @@ export function readCondition(field: Field, checker: PatternChecker): Condition 
 }
 
 function readSource(kind: (typeof FIELDS)[number], field: Field): ValueSource | undefined {
-  const name = field.requiredLine();
+  const shape = NAMES[kind];
+  const name = field.shaped(shape).requiredLine();
   if (name === undefined) return undefined;
   switch (kind) {
     case "header":
-      if (isHeaderName(name)) return { kind, name: name.toLowerCase() };
+      if (hasShape(name, shape)) return { kind, name: name.toLowerCase() };
       field.error("HEADER_INVALID", `${quote(name)} is no header name`);
       return undefined;
     case "cookie":
-      if (/^[_A-Za-z0-9-]+$/.test(name)) return { kind, name };
+      if (hasShape(name, shape)) return { kind, name };
       field.error("CONDITION_INVALID", `a cookie name is made of letters, digits, _ and -, not ${quote(name)}`);
       return undefined;
     case "argument":
-      if (/^[_A-Za-z0-9]+$/.test(name)) return { kind, name };
+      if (hasShape(name, shape)) return { kind, name };
       field.error("CONDITION_INVALID", `an argument name is made of letters, digits and _, not ${quote(name)}`);
       return undefined;
     case "variable":

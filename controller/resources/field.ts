@@ -1,9 +1,10 @@
 import type { Problem, ProblemList } from "./problem.js";
 import { quote } from "./problem.js";
+import type { Shape } from "./shape.js";
 
 /** Long enough for every list that a real object has; keeps the cost of a hostile one bounded. */
-const MAX_ITEMS = 10_000;
-const MAX_TEXT = 4096;
+export const MAX_ITEMS = 10_000;
+export const MAX_TEXT = 4096;
 const CONTROL_CHARACTER = /[\x00-\x1f\x7f]/;
 const PLAIN_NAME = /^[A-Za-z_][A-Za-z0-9_-]*$/;
 
@@ -26,6 +27,11 @@ export class Field {
 
   get present(): boolean {
     return this.value !== undefined && this.value !== null;
+  }
+
+  /** Says what else a schema knows of this value; its reader checks that itself. The first shape of a value counts. */
+  shaped(_shape: Shape): this {
+    return this;
   }
 
   error(code: Problem["code"], message: string): void {
@@ -64,23 +70,23 @@ export class Field {
     return names.slice(0, MAX_ITEMS).map((name) => [name, this.get(name)]);
   }
 
-  /** The entries of a list; empty if absent or no list. */
-  items(): Field[] {
+  /** The entries of a list, of which `max` may be there; empty if absent or no list. */
+  items(max = MAX_ITEMS): Field[] {
     if (!this.present) return [];
     if (!Array.isArray(this.value)) {
       this.#wrongType("a list");
       return [];
     }
-    if (this.value.length > MAX_ITEMS) this.error("LIMIT_EXCEEDED", `more than ${MAX_ITEMS} entries`);
+    if (this.value.length > max) this.error("LIMIT_EXCEEDED", `more than ${max} entries`);
     return this.value
-      .slice(0, MAX_ITEMS)
+      .slice(0, max)
       .map((item: unknown, index) => new Field(item, `${this.path}[${index}]`, this.problems));
   }
 
-  /** The entries of a list that must have at least `least` of them. */
-  requiredItems(least = 1): Field[] {
+  /** The entries of a list that must have from `least` to `max` of them. */
+  requiredItems(least = 1, max = MAX_ITEMS): Field[] {
     if (!this.required()) return [];
-    const items = this.items();
+    const items = this.items(max);
     if (Array.isArray(this.value) && items.length < least) {
       this.error("FIELD_REQUIRED", `needs at least ${least} ${least === 1 ? "entry" : "entries"}`);
     }
@@ -157,6 +163,11 @@ export class Field {
   required(): boolean {
     if (!this.present) this.error("FIELD_REQUIRED", "is missing");
     return this.present;
+  }
+
+  /** Reports an error if the field is there at all. */
+  refuse(code: Problem["code"], message: string): void {
+    if (this.present) this.error(code, message);
   }
 
   /** Warns that the field is checked but does not act in this version. */

@@ -1,5 +1,12 @@
 /** What is left of an object once it is parsed: the pieces that the routing model is put together from. */
-import type { BalanceMethod, Outcome, PathRule, PeerSetLimits, Route } from "../../core-wasm/binding/source.js";
+import type {
+  BalanceMethod,
+  ErrorPage,
+  Outcome,
+  PathRule,
+  PeerSetLimits,
+  Route,
+} from "../../core-wasm/binding/source.js";
 import type { Upstream, UpstreamTransport } from "../model/types.js";
 import type { ObjectMeta } from "./metadata.js";
 
@@ -53,11 +60,19 @@ export interface IngressFragment {
 
 /**
  * A route of a VirtualServer: one of its own, or a path that is delegated to a VirtualServerRoute. What is `withheld`
- * answers 500, since policies that do not act guard it.
+ * answers 500, since policies that do not act guard it. Error pages of a delegated path are for routes that have none.
  */
 export type VirtualServerEntry =
   | { kind: "own"; route: Route; path: string }
-  | { kind: "delegated"; rule: PathRule; label: string; to: string; path: string; withheld: boolean };
+  | {
+      kind: "delegated";
+      rule: PathRule;
+      label: string;
+      to: string;
+      path: string;
+      errorPages: ErrorPage[];
+      withheld: boolean;
+    };
 
 export interface VirtualServerFragment {
   kind: "VirtualServer";

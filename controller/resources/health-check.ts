@@ -1,8 +1,9 @@
 import type { HealthCheck, UpstreamTransport } from "../model/types.js";
 import type { Field } from "./field.js";
-import { readHeaderName } from "./header-name.js";
+import { HEADER_NAME, readHeaderName } from "./header-name.js";
 import { readPort } from "./names.js";
 import { quote } from "./problem.js";
+import { hasShape, type Shape } from "./shape.js";
 import { readDuration } from "./units.js";
 
 const FIELDS = [
@@ -33,6 +34,23 @@ const FIELDS_OF_TYPE: Record<HealthCheck["type"], readonly string[]> = {
   http: ["path", "headers", "statusMatch", "keepalive-time"],
   grpc: ["headers", "grpcStatus", "grpcService", "keepalive-time"],
   tcp: [],
+};
+
+const STATUS_RANGE = "[1-5]\\d\\d(-[1-5]\\d\\d)?";
+const MAX_HEADERS = 32;
+
+const PROBE_PATH: Shape = { patterns: [/^\/[\x21-\x7e]*$/] };
+const STATUS_MATCH: Shape = { patterns: [new RegExp(`^!? *${STATUS_RANGE}( +${STATUS_RANGE})* *$`)] };
+const PROBE_HEADER_NAME: Shape = { ...HEADER_NAME, not: [...(HEADER_NAME.not ?? []), /^expect$/i] };
+const PROBE_HEADER_VALUE: Shape = { patterns: [/^[\x20-\x7e]*$/] };
+const NEEDS_MANDATORY = "needs mandatory: true";
+const HEALTH_CHECK: Shape = {
+  rules: [
+    {
+      cel: "!has(self.persistent) || !self.persistent || has(self.mandatory) && self.mandatory",
+      message: `persistent ${NEEDS_MANDATORY}`,
+    },
+  ],
 };
 
 /** A check, and what it means for the choice of a peer. */
@@ -68,14 +86,14 @@ export const HEALTH_CHECK_DEFAULTS: HealthCheck = {
  * it leaves open are those of the upstream, since probes take the way of its requests.
  */
 export function readHealthCheck(field: Field, upstream: UpstreamTransport): ActiveCheck | undefined {
-  if (!field.isMap()) return undefined;
+  if (!field.shaped(HEALTH_CHECK).isMap()) return undefined;
   field.warnUnknown(FIELDS);
   const enabled = field.isEnabled();
   const type = readType(field.get("type"), upstream.protocol);
   warnOtherTypes(field, type);
   const mandatory = field.get("mandatory").boolean() ?? false;
   const persistent = field.get("persistent").boolean() ?? false;
-  if (persistent && !mandatory) field.get("persistent").error("FIELD_CONFLICT", "needs mandatory: true");
+  if (persistent && !mandatory) field.get("persistent").error("FIELD_CONFLICT", NEEDS_MANDATORY);
   const panic = field.get("panic").boolean() ?? false;
   const given: Partial<HealthCheck> = {
     tls: readTls(field.get("tls")) ?? upstream.tls,
@@ -117,15 +135,15 @@ export function readStreak(field: Field): number | undefined {
 
 /** Path and query of a probe. Reports PATH_INVALID. */
 export function readProbePath(field: Field): string | undefined {
-  const path = field.line();
-  if (path === undefined || /^\/[\x21-\x7e]*$/.test(path)) return path;
+  const path = field.shaped(PROBE_PATH).line();
+  if (path === undefined || hasShape(path, PROBE_PATH)) return path;
   field.error("PATH_INVALID", `${quote(path)} must start with / and hold neither spaces nor anything outside of ASCII`);
   return undefined;
 }
 
 /** Codes and ranges from 100 to 599, with a leading `!` for none of them. Reports STATUS_INVALID. */
 export function readStatusMatch(field: Field): StatusMatch | undefined {
-  const text = field.line();
+  const text = field.shaped(STATUS_MATCH).line();
   const match = text === undefined ? undefined : parseStatusMatch(text);
   if (text !== undefined && match === undefined) {
     field.error("STATUS_INVALID", `${quote(text)} is none of the forms "200", "! 500", "200-399", "301 302 307"`);
@@ -135,15 +153,11 @@ export function readStatusMatch(field: Field): StatusMatch | undefined {
 
 /** Undefined if the text is no status match. */
 export function parseStatusMatch(text: string): StatusMatch | undefined {
-  const ranges: StatusMatch["ranges"] = [];
-  for (const code of text.replace(/^!\s*/, "").trim().split(/\s+/)) {
-    const bounds = /^([1-5]\d\d)(?:-([1-5]\d\d))?$/.exec(code);
-    if (bounds === null) return undefined;
-    const range = { from: Number(bounds[1]), to: Number(bounds[2] ?? bounds[1]) };
-    if (range.from > range.to) return undefined;
-    ranges.push(range);
-  }
-  return { negated: text.startsWith("!"), ranges };
+  if (!hasShape(text, STATUS_MATCH)) return undefined;
+  const ranges = [...text.matchAll(/(\d+)(?:-(\d+))?/g)].map(([, from, to]) => {
+    return { from: Number(from), to: Number(to ?? from) };
+  });
+  return ranges.some(({ from, to }) => from > to) ? undefined : { negated: text.startsWith("!"), ranges };
 }
 
 /** The peers of a gRPC upstream are asked by gRPC, unless a connection alone is to be enough. */
@@ -175,14 +189,14 @@ function readTls(field: Field): boolean | undefined {
 function readHeaders(list: Field): HealthCheck["headers"] {
   const headers: HealthCheck["headers"] = [];
   let host = false;
-  for (const item of list.items()) {
+  for (const item of list.items(MAX_HEADERS)) {
     if (!item.isRequiredMap()) continue;
     item.warnUnknown(["name", "value"]);
-    const name = readHeaderName(item.get("name"));
-    const field = item.get("value");
-    const value = field.required() ? (field.value === "" ? "" : field.line()) : undefined;
-    if (value !== undefined && !/^[\x20-\x7e]*$/.test(value)) {
-      field.error("HEADER_INVALID", `${quote(value)} holds characters outside of ASCII, which a header cannot carry`);
+    const name = readHeaderName(item.get("name").shaped(PROBE_HEADER_NAME));
+    const field = item.get("value").shaped(PROBE_HEADER_VALUE);
+    const value = field.required() ? field.text() : undefined;
+    if (value !== undefined && !hasShape(value, PROBE_HEADER_VALUE)) {
+      field.error("HEADER_INVALID", `${quote(value)} holds characters other than printable ASCII`);
     }
     if (name?.toLowerCase() === "expect") {
       item.get("name").error("HEADER_INVALID", `${name} is about a body, and a probe has none`);

@@ -1,7 +1,8 @@
 import type { BalanceMethod } from "../../core-wasm/binding/source.js";
 import type { Field } from "./field.js";
 import { quote } from "./problem.js";
-import { parseTemplate } from "./template.js";
+import type { Shape } from "./shape.js";
+import { parseTemplate, type TemplateRules, templatePattern } from "./template.js";
 import { HASH_KEY_VARIABLES } from "./variables.js";
 
 export const ROUND_ROBIN: BalanceMethod = { kind: "round-robin" };
@@ -14,6 +15,17 @@ const PLAIN_METHODS: Readonly<Record<string, BalanceMethod>> = {
   random: { kind: "random" },
   "random two": { kind: "random-two" },
   "random two least_conn": { kind: "random-two" },
+};
+
+const KEY_RULES: TemplateRules = { variables: HASH_KEY_VARIABLES, bareNames: true };
+
+const LB_METHOD: Shape = {
+  patterns: [
+    /^ *(round_robin|least_conn|ip_hash|random( +two( +least_conn)?)?|(hash +[^ ]+( +consistent)?|(chash|maglev) +[^ ]+)( +bounded)?) *$/,
+    templatePattern(KEY_RULES),
+    // A key without a variable is the same for every request.
+    /^ *[lri]|\$[A-Za-z_{]/,
+  ],
 };
 
 const ALL_METHODS = [
@@ -34,7 +46,11 @@ const ALL_METHODS = [
  * `bounded` keeps the requests of one key off a peer that has more than 1.25 times its share.
  */
 export function readBalanceMethod(field: Field): BalanceMethod {
-  const words = field.line()?.trim().split(/\s+/) ?? ["round_robin"];
+  const words = field
+    .shaped(LB_METHOD)
+    .line()
+    ?.split(" ")
+    .filter((word) => word !== "") ?? ["round_robin"];
   const method = words.join(" ");
   if (Object.hasOwn(PLAIN_METHODS, method)) return PLAIN_METHODS[method];
   const [name, key, ...modes] = words;
@@ -44,7 +60,7 @@ export function readBalanceMethod(field: Field): BalanceMethod {
     field.error("LB_METHOD_INVALID", `${quote(method)} is none of ${ALL_METHODS}`);
     return ROUND_ROBIN;
   }
-  const template = parseTemplate(key, { variables: HASH_KEY_VARIABLES, bareNames: true }, field);
+  const template = parseTemplate(key, KEY_RULES, field);
   if (template === undefined) return ROUND_ROBIN;
   if (template.every((part) => typeof part === "string")) {
     field.error(

@@ -1,8 +1,17 @@
 import type { PatternChecker } from "../../core-wasm/binding/api.js";
 import type { Match, Outcome, Split } from "../../core-wasm/binding/source.js";
 import { type ActionContext, readAction } from "./action.js";
-import { readCondition } from "./condition.js";
+import { MAX_CONDITIONS, readCondition } from "./condition.js";
 import type { Field } from "./field.js";
+import type { Shape } from "./shape.js";
+
+/** Matches of one route, and entries of one split: what bounds the cost of a rule in a schema over all of them. */
+const MAX_MATCHES = 32;
+const MAX_SPLITS = 16;
+
+const SPLITS: Shape = {
+  rules: [{ cel: "self.map(entry, entry.weight).sum() == 100", message: "the weights must add up to 100" }],
+};
 
 /** Reads `action` or `splits` of a route or match; `kind` says which of them is there. */
 export function readOutcome(owner: Field, kind: "action" | "splits", context: ActionContext): Outcome | undefined {
@@ -12,12 +21,12 @@ export function readOutcome(owner: Field, kind: "action" | "splits", context: Ac
 /** Matches in written order; those with errors are left out, and the object is invalid then. */
 export function readMatches(list: Field, context: ActionContext, checker: PatternChecker): Match[] {
   const matches: Match[] = [];
-  for (const item of list.items()) {
+  for (const item of list.items(MAX_MATCHES)) {
     if (!item.isRequiredMap()) continue;
     item.warnUnknown(["conditions", "action", "splits"]);
     const conditions = item
       .get("conditions")
-      .requiredItems()
+      .requiredItems(1, MAX_CONDITIONS)
       .map((condition) => readCondition(condition, checker))
       .filter((condition) => condition !== undefined);
     const kind = item.exactlyOne(["action", "splits"]);
@@ -28,7 +37,7 @@ export function readMatches(list: Field, context: ActionContext, checker: Patter
 }
 
 function readSplits(list: Field, context: ActionContext): Split | undefined {
-  const items = list.requiredItems(2);
+  const items = list.shaped(SPLITS).requiredItems(2, MAX_SPLITS);
   let sum = 0;
   const entries: Split["entries"] = [];
   for (const item of items) {

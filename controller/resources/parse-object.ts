@@ -46,9 +46,10 @@ export function parseObject(ref: ObjectRef, value: unknown, context: ParseContex
   return { ...parsed, meta, problems: problems.list() };
 }
 
-type Parsed = ParsedObject extends infer P ? (P extends unknown ? Omit<P, "meta" | "problems"> : never) : never;
+export type Parsed = ParsedObject extends infer P ? (P extends unknown ? Omit<P, "meta" | "problems"> : never) : never;
 
-function parseKind(object: Field, meta: ObjectMeta, context: ParseContext): Parsed {
+/** What the readers of the kind `meta.ref.kind` make of `object`. */
+export function parseKind(object: Field, meta: ObjectMeta, context: ParseContext): Parsed {
   switch (meta.ref.kind) {
     case "Ingress":
       return {

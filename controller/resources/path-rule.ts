@@ -2,6 +2,7 @@ import type { PatternChecker } from "../../core-wasm/binding/api.js";
 import type { PathRule } from "../../core-wasm/binding/source.js";
 import type { Field } from "./field.js";
 import { plain, quote } from "./problem.js";
+import type { Shape } from "./shape.js";
 
 /** A path that was read: how it is compared, how its object spells it, and the groups of its pattern. */
 export interface ParsedPath {
@@ -11,14 +12,19 @@ export interface ParsedPath {
   groups: number;
 }
 
+const LOCATION: Shape = {
+  patterns: [/^ *(?:(?:=|\^~)? *\/[^\x00-\x1f\x7f]*|~\*? *[^\x00-\x20\x7f][^\x00-\x1f\x7f]*)$/],
+};
+
 /**
- * A path of a VirtualServer: `/x`, `=/x`, `^~ /x`, `~ re`, `~* re`. White space after the modifier does not count.
+ * A path of a VirtualServer: `/x`, `=/x`, `^~ /x`, `~ re`, `~* re`. Spaces around it and after the modifier do not count.
  * Reports PATH_INVALID, REGEX_INVALID, and warns of paths that no request can have.
  */
 export function readLocation(field: Field, checker: PatternChecker): ParsedPath | undefined {
-  const text = field.requiredLine()?.trim();
+  const text = field.shaped(LOCATION).requiredLine();
   if (text === undefined) return undefined;
-  const [, modifier, path] = /^(=|\^~|~\*|~|)\s*(.*)$/s.exec(text)!;
+  const [, modifier, rest] = /^ *(=|\^~|~\*|~|) *(.*)$/s.exec(text)!;
+  const path = withoutFinalSpaces(rest);
   const label = modifier === "" ? path : modifier === "=" ? `=${path}` : `${modifier} ${path}`;
   if (modifier === "~" || modifier === "~*") {
     const ignoreCase = modifier === "~*";
@@ -112,6 +118,12 @@ function warnUnreachable(path: string, whole: boolean, field: Field): void {
     const message = `${quote(path)} is compared with the decoded path of a request`;
     field.warning("PATH_UNREACHABLE", `${message}; write the character itself instead of its escape`);
   }
+}
+
+function withoutFinalSpaces(text: string): string {
+  let end = text.length;
+  while (text[end - 1] === " ") end -= 1;
+  return text.slice(0, end);
 }
 
 function withoutFinalSlash(path: string): string {

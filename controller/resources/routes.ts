@@ -1,6 +1,7 @@
 import type { PatternChecker } from "../../core-wasm/binding/api.js";
 import type { Route } from "../../core-wasm/binding/source.js";
-import { type ActionContext, readRedirect, readReturn } from "./action.js";
+import type { ActionContext } from "./action.js";
+import { readErrorPages, withErrorPages } from "./error-pages.js";
 import type { Field } from "./field.js";
 import type { VirtualServerEntry } from "./fragments.js";
 import { readObjectName, readQualifiedName } from "./names.js";
@@ -8,6 +9,7 @@ import { type ObjectRef, refText } from "./object-ref.js";
 import { readMatches, readOutcome } from "./outcome.js";
 import { pathKey, readLocation } from "./path-rule.js";
 import { quote } from "./problem.js";
+import type { Shape } from "./shape.js";
 
 /** What the routes of one object have in common. */
 export interface RouteContext {
@@ -19,7 +21,16 @@ export interface RouteContext {
 }
 
 const ROUTE_FIELDS = ["path", "policies", "matches", "errorPages", "action", "splits"];
-const SNIPPET_FIELDS = ["http-snippets", "server-snippets", "location-snippets"];
+/** Fields of raw configuration text, wherever they stand. */
+export const SNIPPET_FIELDS: readonly string[] = ["http-snippets", "server-snippets", "location-snippets"];
+const SNIPPET_REFUSED =
+  "is refused: raw configuration from an object is how this family of controllers was taken over (CVE-2021-25742); remove it";
+
+const MAX_ROUTES = 1000;
+const MAX_POLICIES = 32;
+
+const NO_MATCHES = "a delegated route has no matches; put them into the subroutes";
+const DELEGATED: Shape = { rules: [{ cel: "!has(self.route) || !has(self.matches)", message: NO_MATCHES }] };
 
 /** Reads `spec.routes` of a VirtualServer, in written order. */
 export function readRoutes(list: Field, context: RouteContext): VirtualServerEntry[] {
@@ -33,11 +44,7 @@ export function readSubroutes(list: Field, context: RouteContext): { route: Rout
 
 /** Raw configuration text is an error wherever it stands. */
 export function refuseSnippets(owner: Field): void {
-  for (const name of SNIPPET_FIELDS) {
-    if (!owner.get(name).present) continue;
-    const reason = "raw configuration from an object is how this family of controllers was taken over (CVE-2021-25742)";
-    owner.get(name).error("SNIPPET_REFUSED", `is refused: ${reason}; remove it`);
-  }
+  for (const name of SNIPPET_FIELDS) owner.get(name).refuse("SNIPPET_REFUSED", SNIPPET_REFUSED);
 }
 
 /**
@@ -45,7 +52,7 @@ export function refuseSnippets(owner: Field): void {
  * so it answers 500, as the NGINX family answers where a policy is missing or cannot be applied.
  */
 export function namesPolicies(list: Field): boolean {
-  for (const item of list.items()) {
+  for (const item of list.items(MAX_POLICIES)) {
     if (!item.isRequiredMap()) continue;
     item.warnUnknown(["name", "namespace"]);
     readObjectName(item.get("name"));
@@ -72,7 +79,7 @@ function readEntries(
 ): VirtualServerEntry[] {
   const entries: VirtualServerEntry[] = [];
   const seen = new Set<string>();
-  for (const item of list.items()) {
+  for (const item of list.items(MAX_ROUTES)) {
     if (!item.isRequiredMap()) continue;
     const entry = readEntry(item, context, outcomes);
     if (entry === undefined) continue;
@@ -94,37 +101,27 @@ function readEntry(
   item.warnUnknown([...ROUTE_FIELDS, ...outcomes, ...SNIPPET_FIELDS]);
   refuseSnippets(item);
   const withheld = namesPolicies(item.get("policies")) || context.withheld;
-  checkErrorPages(item.get("errorPages"));
+  const errorPages = readErrorPages(item.get("errorPages"));
   const parsed = readLocation(item.get("path"), context.checker);
   const kind = item.exactlyOne(outcomes);
   if (kind === "route") {
     const to = readQualifiedName(item.get("route"), context.ref.namespace);
-    if (item.get("matches").present) {
-      item.get("matches").error("FIELD_CONFLICT", "a delegated route has no matches; put them into the subroutes");
-    }
+    if (item.shaped(DELEGATED).get("matches").present) item.get("matches").error("FIELD_CONFLICT", NO_MATCHES);
     if (parsed === undefined || to === undefined) return undefined;
     const { rule, label } = parsed;
     const path = item.get("route").path;
-    return { kind: "delegated", rule, label, to: `${to.namespace}/${to.name}`, path, withheld };
+    return { kind: "delegated", rule, label, to: `${to.namespace}/${to.name}`, path, errorPages, withheld };
   }
   const actions: ActionContext = { upstreamKeys: context.upstreamKeys, path: parsed };
   const matches = readMatches(item.get("matches"), actions, context.checker);
   const outcome = kind === undefined ? undefined : readOutcome(item, kind, actions);
   if (parsed === undefined || outcome === undefined) return undefined;
   const route: Route = { path: parsed.rule, label: parsed.label, resource: refText(context.ref), matches, outcome };
-  return { kind: "own", route: withheld ? withheldRoute(route) : route, path: item.get("path").path };
-}
-
-function checkErrorPages(list: Field): void {
-  for (const item of list.items()) {
-    if (!item.isRequiredMap()) continue;
-    item.warnUnknown(["codes", "return", "redirect"]);
-    for (const code of item.get("codes").requiredItems()) code.integer(300, 599);
-    const kind = item.exactlyOne(["return", "redirect"]);
-    if (kind === "return") readReturn(item.get("return"));
-    if (kind === "redirect") readRedirect(item.get("redirect"));
-  }
-  list.warnInactive();
+  return {
+    kind: "own",
+    route: withheld ? withheldRoute(route) : withErrorPages(route, errorPages),
+    path: item.get("path").path,
+  };
 }
 
 function labelOf(entry: VirtualServerEntry): string {

@@ -1,23 +1,33 @@
 import type { SessionCookie } from "../model/types.js";
 import type { Field } from "./field.js";
-import { isHeaderName } from "./names.js";
+import { TOKEN } from "./names.js";
 import { quote } from "./problem.js";
-import { readDuration } from "./units.js";
+import { hasShape, type Shape } from "./shape.js";
+import { DURATION_PATTERN, readDuration } from "./units.js";
 
 const SAME_SITE = { strict: "Strict", lax: "Lax", none: "None" } as const;
 
+const ATTRIBUTE: Shape = { patterns: [/^[!-+\--:<-~]+$/] };
+const EXPIRES: Shape = { patterns: [new RegExp(`^(max|${DURATION_PATTERN})$`)] };
+const SAME_SITE_NAME: Shape = { patterns: [/^(strict|lax|none)$/i] };
+const COOKIE: Shape = {
+  rules: [{ cel: "!has(self.enable) || !self.enable || has(self.name)", message: "a cookie needs a name" }],
+};
+
 /** `sessionCookie` of an upstream (NGINX sticky cookie directive). Undefined unless it is switched on. */
 export function readSessionCookie(field: Field): SessionCookie | undefined {
-  if (!field.isMap()) return undefined;
+  if (!field.shaped(COOKIE).isMap()) return undefined;
   field.warnUnknown(["enable", "name", "path", "expires", "domain", "httpOnly", "secure", "samesite"]);
   const enabled = field.isEnabled();
-  const name = enabled || field.get("name").present ? field.get("name").requiredLine() : undefined;
-  if (name !== undefined && !isHeaderName(name)) {
-    field.get("name").error("NAME_INVALID", `${quote(name)} is no cookie name; use letters, digits, - and _`);
+  const nameField = field.get("name").shaped(TOKEN);
+  const name = enabled || nameField.present ? nameField.requiredLine() : undefined;
+  if (name !== undefined && !hasShape(name, TOKEN)) {
+    nameField.error("NAME_INVALID", `${quote(name)} is no cookie name; use letters, digits, - and _`);
   }
   const path = readAttribute(field.get("path"));
   const domain = readAttribute(field.get("domain"));
-  const expires = field.get("expires").value === "max" ? "max" : readDuration(field.get("expires"));
+  const expiresField = field.get("expires").shaped(EXPIRES);
+  const expires = expiresField.value === "max" ? "max" : readDuration(expiresField);
   const httpOnly = field.get("httpOnly").boolean() ?? false;
   const secure = field.get("secure").boolean() ?? false;
   const sameSite = readSameSite(field.get("samesite"));
@@ -39,7 +49,7 @@ export function readSessionCookie(field: Field): SessionCookie | undefined {
 }
 
 function readSameSite(field: Field): SessionCookie["sameSite"] {
-  const text = field.line();
+  const text = field.shaped(SAME_SITE_NAME).line();
   if (text === undefined) return undefined;
   const lower = text.toLowerCase();
   if (lower === "strict" || lower === "lax" || lower === "none") return SAME_SITE[lower];
@@ -48,8 +58,8 @@ function readSameSite(field: Field): SessionCookie["sameSite"] {
 }
 
 function readAttribute(field: Field): string | undefined {
-  const text = field.line();
-  if (text === undefined || !/[;,\s]|[^\x21-\x7e]/.test(text)) return text;
+  const text = field.shaped(ATTRIBUTE).line();
+  if (text === undefined || hasShape(text, ATTRIBUTE)) return text;
   field.error("TEXT_INVALID", `${quote(text)} has a character that a cookie attribute cannot have`);
   return undefined;
 }

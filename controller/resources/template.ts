@@ -1,7 +1,7 @@
 import type { Template, TemplatePart } from "../../core-wasm/binding/source.js";
 import type { Field } from "./field.js";
 import { quote } from "./problem.js";
-import { findVariable, listVariables, type VariableSet } from "./variables.js";
+import { findVariable, listVariables, type VariableSet, variablePattern } from "./variables.js";
 
 /** What a text may refer to. */
 export interface TemplateRules {
@@ -14,6 +14,22 @@ export interface TemplateRules {
 
 /** A variable or group of a text: `${name}`, `$name` or `$1`. */
 const REFERENCE = /\$(?:\{([^}]*)\}|([A-Za-z_][A-Za-z0-9_]*)|([0-9]+)|(\{))/g;
+
+/**
+ * A regular expression for the texts that `parseTemplate` takes. It lets every group pass where groups have a meaning: how
+ * many there are, a schema does not know.
+ */
+export function templatePattern(rules: TemplateRules): RegExp {
+  const names = variablePattern(rules.variables);
+  const word = "A-Za-z0-9_";
+  const alone = `\\$+[^$A-Za-z_{${rules.groups === undefined ? "0-9" : ""}]`;
+  const braced = names === undefined ? [] : [`\\$+\\{${names}\\}`];
+  const parts = ["[^$]", alone, ...braced];
+  if (names === undefined || !rules.bareNames) return new RegExp(`^(?:${parts.join("|")})*\\$*$`);
+  const bare = `(?:\\$+${names})`;
+  const endOfName = [`[^$${word}]`, alone, ...braced].join("|");
+  return new RegExp(`^(?:${parts.join("|")}|${bare}+(?:${endOfName}))*${bare}*\\$*$`);
+}
 
 /**
  * Splits `text` into literals and values of the request. Undefined, with an error on `field`, if it refers to something

@@ -2,9 +2,10 @@ import type { UpstreamTransport } from "../model/types.js";
 import { readBalancing } from "./balancing.js";
 import type { Field } from "./field.js";
 import type { UpstreamDeclaration } from "./fragments.js";
-import { readPort, readQualifiedName, readServiceName, readUpstreamName } from "./names.js";
+import { readPort, readServiceName, readServiceReference, readUpstreamName } from "./names.js";
 import { type ObjectRef, refText } from "./object-ref.js";
 import { quote } from "./problem.js";
+import type { Shape } from "./shape.js";
 import { readDuration, readSize } from "./units.js";
 
 const FIELDS = [
@@ -40,11 +41,18 @@ const RETRY_CONDITIONS = ["error", "timeout", "http_502", "http_503", "http_504"
 /** Conditions of proxy_next_upstream that are understood but do not act yet. */
 const LATER_RETRY_CONDITIONS = ["invalid_header", "http_500", "http_403", "http_404", "http_429"];
 
+const MAX_UPSTREAMS = 1000;
+const UPSTREAMS: Shape = { key: "name" };
+const RETRY_WORD = `(${[...RETRY_CONDITIONS, ...LATER_RETRY_CONDITIONS].join("|")})`;
+const NEXT_UPSTREAM: Shape = { patterns: [new RegExp(`^ *(off|${RETRY_WORD}( +${RETRY_WORD})*) *$`)] };
+const BACKUP_WITH_PORT = "backup and backupPort are given together or not at all";
+const UPSTREAM: Shape = { rules: [{ cel: "has(self.backup) == has(self.backupPort)", message: BACKUP_WITH_PORT }] };
+
 /** Reads `spec.upstreams`. Names must be unique; the key of the map is the name. */
 export function readUpstreams(list: Field, ref: ObjectRef, crossNamespace: boolean): Map<string, UpstreamDeclaration> {
   const upstreams = new Map<string, UpstreamDeclaration>();
-  for (const item of list.items()) {
-    if (!item.isRequiredMap()) continue;
+  for (const item of list.shaped(UPSTREAMS).items(MAX_UPSTREAMS)) {
+    if (!item.shaped(UPSTREAM).isRequiredMap()) continue;
     const name = readUpstreamName(item.get("name"));
     const upstream = readUpstream(item, `${refText(ref)}/${name}`, ref.namespace, crossNamespace);
     if (name === undefined || upstream === undefined) continue;
@@ -73,16 +81,12 @@ function readUpstream(
 }
 
 function readService(field: Field, namespace: string, crossNamespace: boolean): string | undefined {
-  if (typeof field.value === "string" && field.value.includes("/")) {
-    const other = readQualifiedName(field, namespace);
-    if (other !== undefined && other.namespace !== namespace && !crossNamespace) {
-      field.error("NAME_INVALID", "services of other namespaces are not switched on; use a VirtualServerRoute there");
-      return undefined;
-    }
-    return other && `${other.namespace}/${other.name}`;
+  const service = readServiceReference(field, namespace);
+  if (service !== undefined && service.namespace !== namespace && !crossNamespace) {
+    field.error("NAME_INVALID", "services of other namespaces are not switched on; use a VirtualServerRoute there");
+    return undefined;
   }
-  const name = readServiceName(field);
-  return name && `${namespace}/${name}`;
+  return service && `${service.namespace}/${service.name}`;
 }
 
 function readTransport(item: Field): UpstreamTransport {
@@ -110,9 +114,9 @@ function readTlsEnable(field: Field): boolean {
 
 /** `next-upstream`: words of proxy_next_upstream, or `off`. */
 function readRetryConditions(field: Field): UpstreamTransport["nextUpstream"] {
-  const text = field.line();
+  const text = field.shaped(NEXT_UPSTREAM).line();
   if (text === undefined) return undefined;
-  const words = text.trim().split(/\s+/);
+  const words = text.split(" ").filter((word) => word !== "");
   if (words.length === 1 && words[0] === "off") return [];
   const conditions = RETRY_CONDITIONS.filter((condition) => words.includes(condition));
   const others = words.filter((word) => !RETRY_CONDITIONS.some((condition) => condition === word));
@@ -133,7 +137,7 @@ function checkInactiveFields(item: Field): void {
   if (item.get("backup").present) readServiceName(item.get("backup"));
   readPort(item.get("backupPort"));
   if (item.get("backup").present !== item.get("backupPort").present) {
-    item.get("backup").error("FIELD_CONFLICT", "backup and backupPort are given together or not at all");
+    item.get("backup").error("FIELD_CONFLICT", BACKUP_WITH_PORT);
   }
   const names = ["subselector", "keepalive", "buffering", "use-cluster-ip", "backup"];
   for (const name of names) item.get(name).warnInactive();

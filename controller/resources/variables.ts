@@ -61,6 +61,18 @@ export function findVariable(name: string, allowed: VariableSet): ValueSource | 
   return { kind: member[1] === "arg" ? "argument" : "cookie", name: member[2] };
 }
 
+/** The names that `findVariable` finds, as a piece of a regular expression; undefined where it finds none. */
+export function variablePattern(allowed: VariableSet): string | undefined {
+  const headers = allowed.headers.map((header) => `http_${header.replaceAll("-", "_").replace(/[a-z]/g, anyCase)}`);
+  const families = allowed.families ? ["(?:arg|http|cookie)_[A-Za-z0-9_]+"] : [];
+  const names = [...allowed.names, ...headers, ...families];
+  return names.length === 0 ? undefined : `(?:${names.join("|")})`;
+}
+
+function anyCase(letter: string): string {
+  return `[${letter.toUpperCase()}${letter}]`;
+}
+
 /** The allowed variables, for a message. */
 export function listVariables(allowed: VariableSet): string {
   const names = allowed.names.map((name) => `$${name}`);

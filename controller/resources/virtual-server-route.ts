@@ -4,7 +4,7 @@ import type { VirtualServerRouteFragment } from "./fragments.js";
 import { checkApiVersion, type ObjectMeta } from "./metadata.js";
 import { readHost } from "./names.js";
 import type { ParseContext } from "./parse-context.js";
-import { readSubroutes, refuseSnippets } from "./routes.js";
+import { readSubroutes, refuseSnippets, SNIPPET_FIELDS } from "./routes.js";
 import { readUpstreams } from "./upstream.js";
 
 /** VirtualServerRoute k8s.njet.org/v1: routes that a VirtualServer delegates to. Its upstreams are services of its own namespace. */
@@ -18,7 +18,7 @@ export function parseVirtualServerRoute(
   warnAnnotations(meta.annotations, []);
   const spec = object.get("spec");
   spec.isRequiredMap();
-  spec.warnUnknown(["ingressClassName", "host", "upstreams", "subroutes", "location-snippets"]);
+  spec.warnUnknown(["ingressClassName", "host", "upstreams", "subroutes", ...SNIPPET_FIELDS]);
   refuseSnippets(spec);
   const hostField = spec.get("host");
   const host = hostField.required() ? readHost(hostField) : undefined;

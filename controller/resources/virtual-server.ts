@@ -5,11 +5,10 @@ import type { CertificateRequest, TlsRedirect, VirtualServerFragment } from "./f
 import { checkApiVersion, type ObjectMeta } from "./metadata.js";
 import { readHost, readObjectName } from "./names.js";
 import type { ParseContext } from "./parse-context.js";
-import { namesPolicies, readRoutes, refuseSnippets } from "./routes.js";
+import { namesPolicies, readRoutes, refuseSnippets, SNIPPET_FIELDS } from "./routes.js";
 import { readUpstreams } from "./upstream.js";
 
 const FIELDS = ["ingressClassName", "host", "listener", "tls", "policies", "upstreams", "routes"];
-const SNIPPETS = ["http-snippets", "server-snippets"];
 
 /** VirtualServer k8s.njet.org/v1. Problems go to the list of `object`; the fragment counts only if none is an error. */
 export function parseVirtualServer(object: Field, meta: ObjectMeta, context: ParseContext): VirtualServerFragment {
@@ -18,7 +17,7 @@ export function parseVirtualServer(object: Field, meta: ObjectMeta, context: Par
   warnAnnotations(meta.annotations, []);
   const spec = object.get("spec");
   spec.isRequiredMap();
-  spec.warnUnknown([...FIELDS, ...SNIPPETS]);
+  spec.warnUnknown([...FIELDS, ...SNIPPET_FIELDS]);
   refuseSnippets(spec);
   const hostField = spec.get("host");
   const host = hostField.required() ? readHost(hostField) : undefined;

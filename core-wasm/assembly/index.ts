@@ -3,10 +3,10 @@
  * documents each. Nothing here traps, whatever it is given.
  */
 
-import { pad4, S_COOKIE, SETTING_HEADER } from "./image/layout";
+import { pad4, S_COOKIE, SETTING_HEADER, TAG_ERROR_REDIRECT, TAG_ERROR_RETURN } from "./image/layout";
 import { validateShard } from "./image/validate";
 import { alloc as allocate, inMemory, free as release, usedBytes } from "./memory/heap";
-import { MODE_HEADER, overflowed, render } from "./request/render";
+import { MODE_BODY, MODE_HEADER, MODE_LOCATION, overflowed, render } from "./request/render";
 import { E_LIMIT, E_MEMORY, E_POINTER, E_STATE, OK } from "./status";
 import {
   COUNTS_SIZE,
@@ -49,7 +49,7 @@ export * from "./regex/exports";
 
 /** Version of this interface: major * 256 + minor. A caller accepts its own major and any minor from its own on. */
 export function abi_version(): u32 {
-  return 0x0101;
+  return 0x0102;
 }
 
 /** Memory for the caller: at least `size` bytes, 16-byte aligned; 0 if it can't be had. May move the memory. */
@@ -153,8 +153,8 @@ export function release_decision(ctx: usize): i32 {
 }
 
 /**
- * Fills in the value of setting `index` of the last decision (a header change); its length, the text at the word
- * "rendered text" of the context. Valid until the next call of `route`.
+ * Fills in the value of setting `index` of the last decision (of a header, or the body or location of an error page); its
+ * length, the text at the word "rendered text" of the context. Valid until the next call of `route`.
  */
 export function render_setting(ctx: usize, index: u32): i32 {
   if (!looksLikeContext(ctx)) return E_POINTER;
@@ -164,6 +164,7 @@ export function render_setting(ctx: usize, index: u32): i32 {
   if (!image) return E_STATE;
   for (let i: u32 = 0; at < end; i++) {
     let size = load<u32>(at, 4);
+    let tag: u32 = load<u8>(at);
     at += SETTING_HEADER;
     if (i < index) {
       at += size;
@@ -171,7 +172,8 @@ export function render_setting(ctx: usize, index: u32): i32 {
     }
     let name = 4 + pad4(load<u32>(at));
     let start = load<u32>(ctx, X_WRITE);
-    render(ctx, at + name, size - name, MODE_HEADER, 0, load<u32>(image, S_COOKIE));
+    let mode = tag == TAG_ERROR_RETURN ? MODE_BODY : tag == TAG_ERROR_REDIRECT ? MODE_LOCATION : MODE_HEADER;
+    render(ctx, at + name, size - name, mode, 0, load<u32>(image, S_COOKIE));
     if (overflowed(ctx)) return E_LIMIT;
     store<u32>(ctx, start, D_RENDERED);
     return <i32>(load<u32>(ctx, X_WRITE) - start);

@@ -1,4 +1,4 @@
-import type { HeaderChange, PeerState } from "./source.js";
+import type { AnswerHeader, HeaderChange, PeerState } from "./source.js";
 
 /**
  * A request as a proxy received it. Strings that come from the wire (`host`, `target`, header values) are byte
@@ -25,6 +25,19 @@ export type FilledHeaderChange =
   | Exclude<HeaderChange, { op: "set-request" | "add-response" }>
   | { op: "set-request"; name: string; value: string }
   | { op: "add-response"; name: string; value: string; always: boolean };
+
+/** An error page with its texts filled in; `codes` and the rest as in `ErrorPage`. */
+export type FilledErrorPage = { codes: readonly number[] } & (
+  | {
+      kind: "return";
+      status?: number;
+      contentType: string;
+      body: string;
+      headers: Extract<FilledHeaderChange, AnswerOp>[];
+    }
+  | { kind: "redirect"; status: number; location: string }
+);
+type AnswerOp = Pick<AnswerHeader, "op">;
 
 /** Where a decision came from: `Kind/namespace/name`, the host pattern and the path that matched (as their object spells them). */
 export interface DecisionOrigin {
@@ -75,6 +88,7 @@ export type Decision =
       /** Path and query for the upstream. */
       target: string;
       headers: FilledHeaderChange[];
+      errorPages?: FilledErrorPage[];
       origin?: DecisionOrigin;
     }
   | { action: "redirect"; status: number; location: string; headers: FilledHeaderChange[]; origin?: DecisionOrigin }
@@ -90,6 +104,8 @@ export type Decision =
       upstreamKey?: string;
       /** With status 502: each peer that could be used has `maxConns` requests under way; `pickPeer` asks again. */
       busy?: true;
+      /** As in a decision to proxy, where the action was to proxy. */
+      errorPages?: FilledErrorPage[];
       /** As in a decision to proxy, for `pickPeer`. */
       hash?: number;
       origin?: DecisionOrigin;

@@ -6,6 +6,7 @@ export type * from "./decision.js";
 export { CoreError, type CoreErrorCode, type RegexProblem } from "./errors.js";
 export { HashRing, type RingLayout, type RingPeer } from "./hash-ring.js";
 export { type HealthRule, type HealthState, HealthTracker, type HealthTransition } from "./health-tracker.js";
+export { compilePeerSetImage, compileShardImage } from "./images.js";
 export { RegexEngine, type RegexOptions, RegexProgram } from "./regex.js";
 export { RouteTable } from "./route-table.js";
 export type * from "./source.js";

@@ -1,7 +1,6 @@
 import { parseAddress } from "./address.js";
 import type { RoutingTable } from "./api.js";
-import { compileKey } from "./compile/key.js";
-import { ALWAYS, HEADER_CHANGES, patternParts } from "./compile/numbers.js";
+import { patternParts } from "./compile/numbers.js";
 import {
   ACTION,
   Context,
@@ -12,10 +11,7 @@ import {
   PEER,
   PEERS,
   POSITION,
-  RENDERED,
   ROUTE,
-  SETTINGS,
-  SETTINGS_LENGTH,
   SHARD,
   STATUS,
   TEXT,
@@ -36,9 +32,11 @@ import type {
 } from "./decision.js";
 import { peerSteps, readTrace } from "./explain.js";
 import { ImageCache } from "./image-cache.js";
-import { compilePeerSet, encodePeerSet, IMAGE_SIZE, type ImagePeer, peerSetSizes, readPeer } from "./peer-set.js";
+import { compilePeerSetImage, compileShardImage } from "./images.js";
+import { IMAGE_SIZE, type ImagePeer, peerSetSizes, readPeer } from "./peer-set.js";
+import { readSettings } from "./settings.js";
 import { readShardNames, type ShardNames } from "./shard-names.js";
-import type { BalanceMethod, HostPattern, HostRules, PeerSetSource, PeerState, Template } from "./source.js";
+import type { HostPattern, HostRules, PeerSetSource, PeerState } from "./source.js";
 
 /** Whether the checksum of an image is compared, or written because the image has just been made. */
 const COMPARE = 0;
@@ -48,7 +46,6 @@ const REDIRECT = 2;
 const ORIGIN_ROUTE = 1;
 const ORIGIN_GUARD = 2;
 const NO_HEADERS: FilledHeaderChange[] = [];
-const NO_TEMPLATE: Template = [];
 /** Marks of a choice, and the status of `peer_pick`, for which assembly/table/context.ts and assembly/status.ts are the source. */
 const BUSY = 1;
 const HASHED = 2;
@@ -61,12 +58,6 @@ interface PeerSetFacts {
   key: string;
   display: string;
   peers: ImagePeer[];
-}
-
-/** What a method hashes, if anything. */
-function hashTemplate(method: BalanceMethod): Template | undefined {
-  if ("key" in method) return method.key;
-  return method.kind === "ip-hash" ? [{ kind: "variable", name: "remote_addr" }] : undefined;
 }
 
 /**
@@ -119,16 +110,11 @@ export class RouteTable implements RoutingTable {
    * processes load it with `loadHost`.
    */
   compileHost(rules: HostRules): Uint8Array {
-    const image = this.#core.compiler.compile(rules);
-    const bytes = new Uint8Array(image.length);
-    const status = this.#core.withBytes(image, (at, length) => {
-      const sealed = this.#core.exports.shard_validate(at, length, SEAL);
-      bytes.set(this.#core.bytes().subarray(at, at + length));
-      return sealed;
-    });
-    this.#context.renew();
-    if (status < 0) throw coreError(status, "compiling the rules of a host");
-    return bytes;
+    try {
+      return compileShardImage(this.#core, rules);
+    } finally {
+      this.#context.renew();
+    }
   }
 
   /** Puts a compiled shard in place. Throws CoreError for an image that is not sound; the table is then as before. */
@@ -148,26 +134,23 @@ export class RouteTable implements RoutingTable {
   }
 
   setPeers(set: PeerSetSource): void {
-    const image = this.compilePeers(set);
+    this.#loadPeers(this.compilePeers(set), `peers of ${set.key}`);
+  }
+
+  /** Puts a compiled peer set in place. Throws CoreError for an image that is not sound; the table is then as before. */
+  loadPeers(image: Uint8Array): void {
+    this.#loadPeers(image, "loading peers");
+  }
+
+  #loadPeers(image: Uint8Array, what: string): void {
     const status = this.#core.withBytes(image, (at, length) => this.#core.exports.peers_load(this.#table, at, length));
-    this.#changed(status, `peers of ${set.key}`);
+    this.#changed(status, what);
   }
 
   /** The image of a peer set. Canonical, as that of a shard. Throws CoreError. */
   compilePeers(set: PeerSetSource): Uint8Array {
-    const { exports } = this.#core;
-    const hashed = hashTemplate(set.method) ?? NO_TEMPLATE;
-    const source = encodePeerSet(set, compileKey(set.key, hashed, set.sessionCookie));
     try {
-      return this.#core.withBytes(source, (at, length) => {
-        const image = compilePeerSet(exports, at, length, 0);
-        if (image < 0) throw coreError(image, `peers of ${set.key}`);
-        const bytes = this.#core.bytes();
-        const { bytes: size } = peerSetSizes(new DataView(bytes.buffer), image);
-        const copy = bytes.slice(image, image + size);
-        exports.free(image);
-        return copy;
-      });
+      return compilePeerSetImage(this.#core, set);
     } finally {
       this.#context.renew();
     }
@@ -189,6 +172,7 @@ export class RouteTable implements RoutingTable {
     const text = context.word(TEXT_LENGTH) ? context.latin1(context.word(TEXT), context.word(TEXT_LENGTH)) : "";
     const origin = this.#origin();
     const marks = context.word(MARKS);
+    const { headers, errorPages } = readSettings(this.#core, context);
     if (action === PROXY) {
       const set = this.#peerSet(context.word(PEERS));
       const peer = this.#chosen(set);
@@ -198,16 +182,18 @@ export class RouteTable implements RoutingTable {
         upstream: set.display,
         peer,
         target: text,
-        headers: this.#headers(),
+        headers,
         origin,
       };
+      if (errorPages !== undefined) decision.errorPages = errorPages;
       if (marks & HASHED) decision.hash = context.word(HASH);
       if (peer.session !== undefined) decision.session = { value: peer.session, isNew: (marks & NEW_SESSION) !== 0 };
       return decision;
     }
-    if (action === REDIRECT) return { action: "redirect", status, location: text, headers: this.#headers(), origin };
+    if (action === REDIRECT) return { action: "redirect", status, location: text, headers, origin };
     const own = context.word(TYPE_LENGTH) > 0;
-    const decision: Decision = { action: "return", status, headers: this.#headers() };
+    const decision: Decision = { action: "return", status, headers };
+    if (errorPages !== undefined) decision.errorPages = errorPages;
     if (own) {
       decision.body = text;
       decision.contentType = context.latin1(context.word(TYPE), context.word(TYPE_LENGTH));
@@ -366,32 +352,5 @@ export class RouteTable implements RoutingTable {
     const { peers: count } = peerSetSizes(view, image);
     const peers = Array.from({ length: count }, (_, i) => readPeer(view, image, i));
     return { key: text(image + word(64), word(68)), display: text(image + word(72), word(76)), peers };
-  }
-
-  /** The header changes of the decision, with their values filled in. */
-  #headers(): FilledHeaderChange[] {
-    const context = this.#context;
-    const length = context.word(SETTINGS_LENGTH);
-    if (!length) return NO_HEADERS;
-    const changes: FilledHeaderChange[] = [];
-    const start = context.word(SETTINGS);
-    for (let at = start, index = 0; at < start + length; index++) {
-      const head = context.words[at >> 2] >>> 0;
-      const op = HEADER_CHANGES[head & 0x7fff];
-      const name = context.latin1(at + 12, context.words[(at + 8) >> 2]);
-      if (op === "set-request" || op === "add-response") {
-        const size = this.#core.exports.render_setting(context.pointer, index);
-        const value = size > 0 ? context.latin1(context.word(RENDERED), size) : "";
-        changes.push(
-          op === "set-request" ? { op, name, value } : { op, name, value, always: ((head >>> 16) & ALWAYS) !== 0 },
-        );
-      } else if (op === "drop-request") {
-        changes.push({ op });
-      } else if (op) {
-        changes.push({ op, name });
-      }
-      at += 8 + context.words[(at + 4) >> 2];
-    }
-    return changes;
   }
 }

@@ -97,8 +97,18 @@ export type HeaderChange =
   /** An upstream header (X-Accel-*, Expires, Cache-Control, Set-Cookie, Vary) that has no effect on the proxy. */
   | { op: "ignore-response"; name: string };
 
+/** Header changes of an answer that the proxy makes itself. */
+export type AnswerHeader = Extract<HeaderChange, { op: "add-response" }>;
+
+/** What the client gets instead of an answer with one of `codes` (300 to 599), of the upstream or of the proxy itself. */
+export type ErrorPage = { codes: number[] } /** Without `status` the client gets the one that the answer had. */ & (
+  | { kind: "return"; status?: number; contentType: string; body: Template; headers?: AnswerHeader[] }
+  | { kind: "redirect"; status: number; location: Template }
+);
+
 export type Action =
-  | { kind: "proxy"; upstream: string; rewrite?: Rewrite; headers?: HeaderChange[] }
+  /** The first of `errorPages` that names a status counts. */
+  | { kind: "proxy"; upstream: string; rewrite?: Rewrite; headers?: HeaderChange[]; errorPages?: ErrorPage[] }
   | { kind: "redirect"; status: number; location: Template; headers?: HeaderChange[] }
   | { kind: "return"; status: number; contentType: string; body: Template; headers?: HeaderChange[] };
 

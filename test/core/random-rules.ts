@@ -3,6 +3,7 @@ import type {
   Action,
   Condition,
   ConditionTest,
+  ErrorPage,
   HeaderChange,
   HostPattern,
   HostRules,
@@ -17,7 +18,8 @@ import type {
 } from "../../core-wasm/binding/source.js";
 import type { Random } from "../support/random.js";
 
-const TEXTS = [
+/** Texts that rules hold; names of upstreams are one of them with a number below 12. */
+export const TEXTS = [
   "a",
   "é",
   "😀",
@@ -114,6 +116,15 @@ export class RandomRules {
     return { op, name };
   }
 
+  #errorPage(): ErrorPage {
+    const random = this.#random;
+    const codes = [this.#number(300 + random.below(300)), 300 + random.below(300)];
+    if (random.onceIn(2)) return { codes, kind: "redirect", status: 302, location: this.template() };
+    const value = this.template();
+    const headers = [{ op: "add-response", name: this.#text(), value, always: true } as const];
+    return { codes, kind: "return", status: 200, contentType: "text/plain", body: this.template(), headers };
+  }
+
   #action(): Action {
     const random = this.#random;
     const headers = random.onceIn(2) ? undefined : this.#list(3, () => this.#headerChange());
@@ -125,7 +136,8 @@ export class RandomRules {
           { kind: "prefix", text: this.#text() } as const,
           { kind: "path", template: this.template() } as const,
         ];
-        return { kind: "proxy", upstream, rewrite: random.pick(rewrites), headers };
+        const errorPages = random.onceIn(3) ? this.#list(2, () => this.#errorPage()) : undefined;
+        return { kind: "proxy", upstream, rewrite: random.pick(rewrites), headers, errorPages };
       }
       case 1:
         return { kind: "redirect", status: this.#number(300 + random.below(9)), location: this.template(), headers };

@@ -1,6 +1,7 @@
 import { describe, expect, it } from "vitest";
 import type {
   Action,
+  ErrorPage,
   HeaderChange,
   PathRule,
   Rewrite,
@@ -315,12 +316,15 @@ describe("header changes", () => {
     expect(decided(path, { kind: "proxy", upstream: "u", headers }, "/a").headers).toEqual(expected);
   });
 
-  it("are none where the upstream has no peer", () => {
+  it("and error pages are told of where the upstream has no peer, for the answer that the proxy gives", () => {
     const headers: HeaderChange[] = [{ op: "add-response", name: "X", value: ["a"], always: true }];
-    expect(decided(prefix("/"), { kind: "proxy", upstream: "empty", headers }, "/")).toMatchObject({
+    const page = { kind: "return", status: 200, contentType: "text/html" } as const;
+    const errorPages: ErrorPage[] = [{ ...page, codes: [503], body: [variable("host")] }];
+    expect(decided(prefix("/"), { kind: "proxy", upstream: "empty", headers, errorPages }, "/")).toMatchObject({
       action: "return",
       status: 503,
-      headers: [],
+      headers: [{ op: "add-response", name: "X", value: "a", always: true }],
+      errorPages: [{ ...page, codes: [503], body: "example.com", headers: [] }],
     });
   });
 });

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { beforeAll, describe, expect, it } from "vitest";
 import { serviceAccount } from "../../controller/kubernetes/credentials.js";
 import { follow, noCluster, useCluster } from "../kubernetes/cluster-support.js";
-import { definition, ingress, service } from "../kubernetes/objects.js";
+import { ingress, service } from "../kubernetes/objects.js";
 import { KubeClient, type KubeObject } from "../real/kube/client.js";
 import { cleanUpAfterEach, cleanup, eventually } from "../support/harness.js";
 import { objects } from "./manifests.js";
@@ -21,7 +21,7 @@ let own: KubeClient;
 beforeAll(async () => {
   if (noCluster) return;
   const { admin, server, ca } = current();
-  await admin.applyAll([...objects, definition("VirtualServer"), definition("VirtualServerRoute")]);
+  await admin.applyAll(objects);
   const path = "/api/v1/namespaces/njet-ingress/serviceaccounts/njet-ingress/token";
   const body = { apiVersion: "authentication.k8s.io/v1", kind: "TokenRequest", spec: {} };
   const answer = await admin.raw("POST", path, body);

@@ -38,10 +38,10 @@ const followed = [INGRESS_CLASSES, namespaceType(""), ...NAMESPACED_TYPES].map((
 const withStatus = followed.filter((resource) => /\/(ingresses|virtualserver.*)$/.test(resource));
 
 describe("the manifests", () => {
-  it("parse without errors, and the kustomization lists every file", () => {
+  it("parse without errors, and the kustomization lists every file, and the definitions of the custom kinds", () => {
     expect(documents.flatMap(({ errors, warnings }) => [...errors, ...warnings])).toEqual([]);
     const files = readdirSync(FOLDER).filter((file) => file !== "kustomization.yaml");
-    expect([...listed].sort()).toEqual(files.sort());
+    expect([...listed].sort()).toEqual([...files, "../crds"].sort());
   });
 
   it("bind both roles to the service account that the pods run as", () => {

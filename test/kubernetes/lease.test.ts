@@ -25,7 +25,7 @@ describe("a lease", () => {
     expect(store.attempt(machine, 0, 1000)).toBe(true);
     expect(store.spec).toEqual({
       holderIdentity: "a",
-      leaseDurationSeconds: 15,
+      leaseDurationSeconds: 12,
       acquireTime: "1970-01-01T00:00:01.000000Z",
       renewTime: "1970-01-01T00:00:01.000000Z",
       leaseTransitions: 0,
@@ -34,13 +34,13 @@ describe("a lease", () => {
     expect(store.spec).toMatchObject({ acquireTime: "1970-01-01T00:00:01.000000Z", leaseTransitions: 0 });
   });
 
-  it("passes on fifteen seconds after its last change, whatever the clocks of the replicas say", () => {
+  it("passes on twelve seconds after its last change, whatever the clocks of the replicas say", () => {
     for (const skew of [-HOUR, 0, HOUR]) {
       const [store, a, b] = [new Store(), new LeaseMachine("a", LEASE_TIMES), new LeaseMachine("b", LEASE_TIMES)];
       store.attempt(a, 0, HOUR);
       expect(store.attempt(b, 50_000, HOUR + skew)).toBe(false);
-      expect(store.attempt(b, 64_999, HOUR + skew)).toBe(false);
-      expect(store.attempt(b, 65_000, HOUR + skew)).toBe(true);
+      expect(store.attempt(b, 61_999, HOUR + skew)).toBe(false);
+      expect(store.attempt(b, 62_000, HOUR + skew)).toBe(true);
       expect(store.spec).toMatchObject({ holderIdentity: "b", leaseTransitions: 1 });
     }
   });
@@ -56,14 +56,14 @@ describe("a lease", () => {
   it("is no longer led with before anyone else can take it, if it can't be renewed", () => {
     const [store, a] = [new Store(), new LeaseMachine("a", LEASE_TIMES)];
     store.attempt(a, 0, 0);
-    expect([a.leads(9_999), a.leads(10_000)]).toEqual([true, false]);
+    expect([a.leads(7_999), a.leads(8_000)]).toEqual([true, false]);
   });
 
   it("is lost at once when another holder shows up", () => {
     const [store, a, b] = [new Store(), new LeaseMachine("a", LEASE_TIMES), new LeaseMachine("b", LEASE_TIMES)];
     store.attempt(a, 0, 0);
     store.attempt(b, 0, 0);
-    store.attempt(b, 15_000, 15_000);
+    store.attempt(b, 12_000, 12_000);
     a.observe(store.spec, 5000);
     expect(a.leads(5000)).toBe(false);
   });

@@ -1,3 +1,5 @@
+import { readFileSync } from "node:fs";
+import { parse } from "yaml";
 import type { KubeObject } from "../real/kube/client.js";
 
 export const namespace = (name: string, labels: Record<string, string> = {}): KubeObject => ({
@@ -44,29 +46,10 @@ export const ingressClass = (name: string, controller: string, isDefault = false
   spec: { controller },
 });
 
-/** The smallest definition with which the API server takes objects of the kind. */
+/** The definition of a kind, from deploy/crds. */
 export function definition(kind: "VirtualServer" | "VirtualServerRoute"): KubeObject {
-  const singular = kind.toLowerCase();
-  const open = { type: "object", "x-kubernetes-preserve-unknown-fields": true };
-  return {
-    apiVersion: "apiextensions.k8s.io/v1",
-    kind: "CustomResourceDefinition",
-    metadata: { name: `${singular}s.k8s.njet.org` },
-    spec: {
-      group: "k8s.njet.org",
-      scope: "Namespaced",
-      names: { kind, singular, plural: `${singular}s`, listKind: `${kind}List` },
-      versions: [
-        {
-          name: "v1",
-          served: true,
-          storage: true,
-          subresources: { status: {} },
-          schema: { openAPIV3Schema: { type: "object", properties: { spec: open, status: open } } },
-        },
-      ],
-    },
-  };
+  const file = new URL(`../../deploy/crds/k8s.njet.org_${kind.toLowerCase()}s.yaml`, import.meta.url);
+  return parse(readFileSync(file, "utf8"));
 }
 
 export const virtualServer = (name: string, spec: Record<string, unknown> = {}): KubeObject => ({

@@ -78,7 +78,7 @@ describe("the metrics of the controller", () => {
     let broken = false;
     const { controller, families } = controllerWith(() => {
       if (broken) throw new Error("gone");
-      return [{ piece: "shop.example.com", code: "CORE_LIMIT", message: "too much" }];
+      return [{ kind: "host", piece: "shop.example.com", code: "CORE_LIMIT", message: "too much" }];
     });
     await controller.change([ingress("shop.example.com")]);
     broken = true;

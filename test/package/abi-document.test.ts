@@ -51,6 +51,8 @@ describe("ABI.md", () => {
   it("has an example that runs as it stands and prints what the page says", () => {
     const folder = mkdtempSync(join(tmpdir(), "njet-kic-abi-"));
     try {
+      // A project of its own: whatever package stands above the folder is not asked.
+      writeFileSync(join(folder, "package.json"), "{}");
       mkdirSync(join(folder, "node_modules"));
       symlinkSync(ROOT, join(folder, "node_modules/njet-kic"));
       writeFileSync(join(folder, "example.mjs"), codeBlock(ABI, "js"));

@@ -37,7 +37,7 @@ describe("the package", () => {
     );
     for (const path of kinds) {
       expect(path).toMatch(
-        /^((README|ARCHITECTURE|CHANGELOG|ERRORS|core-wasm\/ABI)\.md|LICENSE|package\.json|dist\/core\.wasm|dist\/[^.]+(\.d\.ts|\.js)|examples\/.*\.yaml)$/,
+        /^((README|ARCHITECTURE|CHANGELOG|ERRORS|core-wasm\/ABI)\.md|LICENSE|package\.json|dist\/core\.wasm|dist\/[^.]+(\.d\.ts|\.js)|examples\/.*\.yaml|balancer\/.*\.lua|(core-wasm\/native|deploy\/debian)\/.*\.mjs)$/,
       );
     }
     expect(packed).toEqual(
@@ -51,6 +51,9 @@ describe("the package", () => {
         "dist/core-wasm/binding/index.d.ts",
         "dist/controller/cli/main.js",
         "examples/cafe/ingress.yaml",
+        "balancer/core/routing_table.lua",
+        "core-wasm/native/build.mjs",
+        "deploy/debian/nginx.mjs",
       ]),
     );
   });

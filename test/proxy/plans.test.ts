@@ -73,7 +73,9 @@ describe("plans", () => {
     const bad = answering(HOST, "bad");
     if (bad.step === "set-host") bad.rules.routes[0].label = "bad";
     const plan = fullPlan(bad, answering("b.example.com", "b"));
-    expect((await proxy.apply(plan)).failures).toEqual([{ piece: HOST, code: "CORE_LIMIT", message: "too much" }]);
+    expect((await proxy.apply(plan)).failures).toEqual([
+      { kind: "host", piece: HOST, code: "CORE_LIMIT", message: "too much" },
+    ]);
     expect((await ask(http)).body).toBe("good");
     expect((await ask(http, { host: "b.example.com" })).body).toBe("b");
   });
@@ -81,7 +83,7 @@ describe("plans", () => {
   it("say that a gRPC upstream is not served", async () => {
     const { proxy } = await startProxy([]);
     const { failures } = await proxy.apply(planOf(upstreamStep("rpc", [1], { protocol: "grpc" })));
-    expect(failures).toMatchObject([{ piece: keyOf("rpc"), code: "PROXY_UNSUPPORTED" }]);
+    expect(failures).toMatchObject([{ kind: "upstream", piece: keyOf("rpc"), code: "PROXY_UNSUPPORTED" }]);
   });
 
   it("are applied in the order of the calls", async () => {

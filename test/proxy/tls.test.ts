@@ -76,7 +76,7 @@ describe("TLS", () => {
       { ...other, chain: "", fingerprint: "4" },
     ]) {
       const { failures } = await proxy.apply(planOf(certificateStep(HOST, bad)));
-      expect(failures).toMatchObject([{ piece: HOST, code: "PROXY_CERTIFICATE_INVALID" }]);
+      expect(failures).toMatchObject([{ kind: "certificate", piece: HOST, code: "PROXY_CERTIFICATE_INVALID" }]);
       expect(JSON.stringify(failures)).not.toContain("PRIVATE");
       expect(await nameServed(https, HOST)).toBe("good");
     }

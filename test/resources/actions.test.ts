@@ -134,6 +134,8 @@ describe("return", () => {
     ["{code: 99, body: x}", "STATUS_INVALID", "code"],
     ["{code: '200', body: x}", "FIELD_TYPE", "code"],
     ["{type: html, body: x}", "HEADER_INVALID", "type"],
+    ['{type: "text/plain;\u2003charset=utf-8", body: x}', "HEADER_INVALID", "type"],
+    ['{type: "text/plain; title=\\"\u2003\\"", body: x}', "HEADER_INVALID", "type"],
     ["{body: '$host'}", "TEXT_INVALID", "body"],
     ["{body: '${upstream_addr}'}", "VARIABLE_UNKNOWN", "body"],
   ])("%s is reported", (value, code, field) => {

@@ -314,7 +314,7 @@ describe("the health check of an upstream", () => {
     ["passes: 1001", "NUMBER_RANGE", "passes"],
     ["port: 65536", "NUMBER_RANGE", "port"],
     ["headers: [{name: 'a b', value: c}]", "HEADER_INVALID", "headers[0].name"],
-    ['headers: [{name: a, value: "b\\r\\nc"}]', "TEXT_INVALID", "headers[0].value"],
+    ['headers: [{name: a, value: "b\\r\\nc"}]', "HEADER_INVALID", "headers[0].value"],
     ["grpcStatus: 17", "NUMBER_RANGE", "grpcStatus"],
     ["type: udp", "ENUM_INVALID", "type"],
   ])("with %s is an error", (fields, code, name) => {

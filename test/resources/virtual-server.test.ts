@@ -37,9 +37,40 @@ describe("paths of a VirtualServer", () => {
     expect(problemTexts(parsed)).toEqual(["error DUPLICATE_PATH spec.routes[1].path"]);
   });
 
+  it("are not trimmed of spaces that only look like some", () => {
+    const parsed = parseText(virtualServer('[{path: "=\\u00a0/x", action: {pass: app}}]'));
+    expect(problemTexts(parsed)).toEqual(["error PATH_INVALID spec.routes[0].path"]);
+  });
+
   it("may be the same text under another modifier", () => {
     const parsed = parseText(virtualServer("[{path: '=/x', action: {pass: app}}, {path: /x, action: {pass: app}}]"));
     expect(parsed.problems).toEqual([]);
+  });
+});
+
+describe("lists of a VirtualServer", () => {
+  const action = "action: {pass: app}";
+  const many = (entry: string, count: number) => `[${Array(count).fill(entry).join(", ")}]`;
+
+  it.each([
+    ["conditions", "routes[0].matches[0]", `{${action}, conditions: ${many("{header: a, value: b}", 17)}}`],
+    [
+      "splits",
+      "routes[0].matches[0]",
+      `{conditions: [{header: a, value: b}], splits: ${many(`{weight: 0, ${action}}`, 17)}}`,
+    ],
+  ])("of more %s than a schema could check are errors", (name, path, match) => {
+    const parsed = parseText(virtualServer(`[{path: /, ${action}, matches: [${match}]}]`));
+    expect(problemTexts(parsed)).toContain(`error LIMIT_EXCEEDED spec.${path}.${name}`);
+  });
+
+  it.each([
+    ["errorPages: [{codes: [null], redirect: {url: 'http://a'}}]", "errorPages[0].codes[0]"],
+    ["action: {proxy: {upstream: app, responseHeaders: {ignore: [null]}}}", "action.proxy.responseHeaders.ignore[0]"],
+  ])("with an empty entry are errors: %s", (field, path) => {
+    const rest = field.startsWith("action") ? "" : `, ${action}`;
+    const parsed = parseText(virtualServer(`[{path: /, ${field}${rest}}]`));
+    expect(problemTexts(parsed)).toContain(`error FIELD_REQUIRED spec.routes[0].${path}`);
   });
 });
 
@@ -71,12 +102,8 @@ describe("fields of a VirtualServer", () => {
   });
 
   it("that act later are warnings, never silently ignored", () => {
-    const route = "{path: /, errorPages: [{codes: [404], return: {body: x}}], action: {pass: app}}";
-    const parsed = parseText(virtualServer(`[${route}]`, "listener: {http: h}"));
-    expect(problemTexts(parsed)).toEqual([
-      "warning NOT_YET_ACTIVE spec.listener",
-      "warning NOT_YET_ACTIVE spec.routes[0].errorPages",
-    ]);
+    const parsed = parseText(virtualServer("[{path: /, action: {pass: app}}]", "listener: {http: h}"));
+    expect(problemTexts(parsed)).toEqual(["warning NOT_YET_ACTIVE spec.listener"]);
   });
 
   it("need a host, and one action, splits or route for each path", () => {

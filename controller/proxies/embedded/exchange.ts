@@ -2,10 +2,11 @@ import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Socket } from "node:net";
 import type { Duplex } from "node:stream";
 import { TLSSocket } from "node:tls";
-import type { Decision, DecisionOrigin } from "../../../core-wasm/binding/decision.js";
+import type { Decision, DecisionOrigin, FilledErrorPage } from "../../../core-wasm/binding/decision.js";
 import { errorCode } from "../../observability/logger.js";
 import type { AttemptRecord } from "./access-record.js";
 import { plainAddress } from "./client-address.js";
+import { errorAnswer, type OwnAnswer } from "./error-answer.js";
 import { type ExchangeOutcome, reportExchange } from "./exchange-report.js";
 import { refuseHead } from "./head-checks.js";
 import { headerValue } from "./header-names.js";
@@ -42,6 +43,8 @@ export class Exchange implements Waiting, ExchangeOutcome {
   /** Upstream in whose queue the request waits. */
   private waitsFor: string | undefined;
   private random = 0;
+  /** Of the route that decided. */
+  private errorPages: readonly FilledErrorPage[] | undefined;
   private lingerTimer: NodeJS.Timeout | undefined;
   private headSent = false;
   private tunnelled = false;
@@ -136,7 +139,7 @@ export class Exchange implements Waiting, ExchangeOutcome {
     this.proxying?.abandon();
     if (this.over) return;
     if (this.headSent) this.reset();
-    else this.answer(status, [], errorPage(status), ERROR_PAGE_TYPE);
+    else this.answerWith(errorAnswer(status, this.errorPages));
   }
 
   /** As fail; nothing further is read from the connection. */
@@ -226,6 +229,7 @@ export class Exchange implements Waiting, ExchangeOutcome {
   private act(decision: Decision): void {
     this.origin = decision.origin;
     const { headers } = decision;
+    if (decision.action !== "redirect") this.errorPages = decision.errorPages;
     switch (decision.action) {
       case "proxy":
         this.proxy(decision);
@@ -244,11 +248,13 @@ export class Exchange implements Waiting, ExchangeOutcome {
           this.refuse(400);
           return;
         }
-        const extra: string[] = [];
-        addResponseHeaders(extra, decision.status, headers);
-        const body = decision.body === undefined ? errorPage(decision.status) : Buffer.from(decision.body, "latin1");
-        const type = decision.body === undefined ? ERROR_PAGE_TYPE : (decision.contentType ?? "text/plain");
-        this.answer(decision.status, extra, body, headerValue(type));
+        const own = errorAnswer(decision.status, this.errorPages);
+        addResponseHeaders(own.headers, own.status, headers);
+        if (decision.body !== undefined) {
+          own.body = Buffer.from(decision.body, "latin1");
+          own.type = headerValue(decision.contentType ?? "text/plain");
+        }
+        this.answerWith(own);
       }
     }
   }
@@ -285,6 +291,10 @@ export class Exchange implements Waiting, ExchangeOutcome {
     }
     this.proxying = new Proxying(this, decision, upstream, this.tries, limit);
     this.proxying.begin();
+  }
+
+  private answerWith({ status, headers, body, type }: OwnAnswer): void {
+    this.answer(status, headers, body, type);
   }
 
   /** An answer of the proxy itself. */

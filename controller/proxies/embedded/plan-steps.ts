@@ -1,5 +1,6 @@
 import type { RoutingTable } from "../../../core-wasm/binding/api.js";
 import { type HostPattern, patternText } from "../../../core-wasm/binding/source.js";
+import { pieceKey, pieceOf } from "../../model/pieces.js";
 import type { Upstream } from "../../model/types.js";
 import { errorCode } from "../../observability/logger.js";
 import type { Plan, PlanStep } from "../../reconcile/plan.js";
@@ -83,16 +84,17 @@ export class PlanSteps {
 
   /** Removals of what stands and what the steps of a full plan do not name, routes first. */
   private leftOver(steps: readonly PlanStep[]): PlanStep[] {
-    const named = new Set(steps.map((step) => `${kindOf(step)} ${pieceOf(step)}`));
+    const named = new Set(steps.map((step) => pieceKey(pieceOf(step))));
     const removals: PlanStep[] = [];
     for (const [text, pattern] of this.hosts) {
-      if (!named.has(`host ${text}`)) removals.push({ step: "remove-host", pattern });
+      if (!named.has(pieceKey({ kind: "host", piece: text }))) removals.push({ step: "remove-host", pattern });
     }
     for (const key of this.targets.upstreams.keys()) {
-      if (!named.has(`upstream ${key}`)) removals.push({ step: "remove-upstream", key });
+      if (!named.has(pieceKey({ kind: "upstream", piece: key }))) removals.push({ step: "remove-upstream", key });
     }
     for (const host of this.targets.certificates.hosts()) {
-      if (!named.has(`certificate ${host}`)) removals.push({ step: "remove-certificate", host });
+      if (!named.has(pieceKey({ kind: "certificate", piece: host })))
+        removals.push({ step: "remove-certificate", host });
     }
     return removals;
   }
@@ -102,29 +104,8 @@ class UnsupportedError extends Error {
   readonly code = "PROXY_UNSUPPORTED";
 }
 
-function kindOf(step: PlanStep): "host" | "upstream" | "certificate" {
-  return step.step.endsWith("host") ? "host" : step.step.endsWith("upstream") ? "upstream" : "certificate";
-}
-
-function pieceOf(step: PlanStep): string {
-  switch (step.step) {
-    case "set-certificate":
-      return step.certificate.host;
-    case "remove-certificate":
-      return step.host;
-    case "set-upstream":
-      return step.upstream.peers.key;
-    case "remove-upstream":
-      return step.key;
-    case "set-host":
-      return patternText(step.rules.pattern);
-    case "remove-host":
-      return patternText(step.pattern);
-  }
-}
-
 function failureOf(step: PlanStep, error: unknown): ApplyFailure {
   const certificate = step.step === "set-certificate";
   const code = certificate ? "PROXY_CERTIFICATE_INVALID" : (errorCode(error) ?? "PROXY_STEP_FAILED");
-  return { piece: pieceOf(step), code, message: error instanceof Error ? error.message : "unknown failure" };
+  return { ...pieceOf(step), code, message: error instanceof Error ? error.message : "unknown failure" };
 }

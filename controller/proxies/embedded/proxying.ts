@@ -2,9 +2,11 @@ import type { Duplex } from "node:stream";
 import type { Dispatcher } from "undici";
 import type { Decision } from "../../../core-wasm/binding/decision.js";
 import type { AttemptRecord } from "./access-record.js";
+import { findErrorPage } from "./error-answer.js";
 import type { Exchange } from "./exchange.js";
 import { anotherPeerAllowed, isListed, type RetryReason, repeatIsHarmless, retryReason } from "./next-upstream.js";
 import type { PeerTries } from "./peer-tries.js";
+import { rawList, upgradeOf } from "./raw-headers.js";
 import { RequestBody } from "./request-body.js";
 import { upstreamHeaders } from "./request-headers.js";
 import { rawHeader } from "./request-view.js";
@@ -22,6 +24,8 @@ interface PeerRequest extends Dispatcher.DispatchOptions {
 
 /** Broken pooled connections that one request may meet before the peer itself counts as failed. */
 const MAX_STALE = 2;
+/** Bytes of a body that is rather read than cut off with its connection. */
+const SHORT_BODY = 65_536;
 
 /** Carries one request to a peer, to another one where that is allowed, and the answer back to the client. */
 export class Proxying implements Dispatcher.DispatchHandler {
@@ -34,6 +38,9 @@ export class Proxying implements Dispatcher.DispatchHandler {
   private movesOn = false;
   /** The peer has answered with a status that next-upstream lists. */
   private answeredBadly = false;
+  /** An error page stands for the peer's answer. A short one is read to its end, so that the connection can go on. */
+  private replaced = false;
+  private discarded = 0;
   private staleMet = 0;
   private relaying = false;
   private abandoned = false;
@@ -95,7 +102,7 @@ export class Proxying implements Dispatcher.DispatchHandler {
     if (this.abandoned) return;
     this.abandoned = true;
     this.tries.done(this.answeredBadly);
-    if (!this.finished) this.controller?.abort(new Error("abandoned"));
+    if (!this.finished && !this.replaced) this.controller?.abort(new Error("abandoned"));
     this.release();
   }
 
@@ -131,6 +138,11 @@ export class Proxying implements Dispatcher.DispatchHandler {
       }
     }
     const { exchange } = this;
+    if (findErrorPage(this.decision.errorPages, status) !== undefined) {
+      this.replaced = true;
+      exchange.fail(status);
+      return;
+    }
     const head = clientHeaders(rawList(controller.rawHeaders), status, this.decision.headers);
     if (head !== undefined) this.addSessionCookie(head.headers);
     const own = { date: head?.hasDate === false, server: head?.hasServer === false };
@@ -146,6 +158,10 @@ export class Proxying implements Dispatcher.DispatchHandler {
   }
 
   onResponseData(controller: Dispatcher.DispatchController, chunk: Buffer): void {
+    if (this.replaced) {
+      this.discarded += chunk.length;
+      if (this.discarded > SHORT_BODY) controller.abort(new Error("replaced"));
+    }
     if (!this.relaying || this.abandoned) return;
     const { exchange } = this;
     exchange.bytes += chunk.length;
@@ -295,16 +311,4 @@ function newAttempt({ peer }: PeerTries): AttemptRecord {
 function flushHead(exchange: Exchange): void {
   const { response } = exchange;
   if (!exchange.isOver && !response.writableEnded && response.socket !== null) response.flushHeaders();
-}
-
-/** undici gives raw headers as a flat list for HTTP/1; its type allows other forms. */
-function rawList(raw: Dispatcher.DispatchController["rawHeaders"]): readonly (Buffer | string)[] {
-  return Array.isArray(raw) ? raw : [];
-}
-
-function upgradeOf(raw: readonly (Buffer | string)[]): string | undefined {
-  for (let i = 0; i < raw.length; i += 2) {
-    if (raw[i].toString("latin1").toLowerCase() === "upgrade") return raw[i + 1].toString("latin1");
-  }
-  return undefined;
 }

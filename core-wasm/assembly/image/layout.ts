@@ -171,10 +171,17 @@ export const PART_GROUP: u32 = 5;
 
 /**
  * Settings: type-length-value. u16 tag (bit 15: must be understood), u16 flags, u32 length of the value, value (length
- * is a multiple of 4). Header changes (tags 1 to 6): value is u32 name length, name padded to 4, template.
+ * is a multiple of 4). Header changes (tags 1 to 6) and error pages (7 to 9): value is u32 name length, name padded to 4,
+ * template. The name of an error page is `STATUS CODES [TYPE]`, such as `200 502,503 text/html`.
  */
 export const TAG_MUST_UNDERSTAND: u32 = 0x8000;
-export const TAG_LAST_HEADER_CHANGE: u32 = 6;
+/** The template is a body. */
+export const TAG_ERROR_RETURN: u32 = 7;
+/** The template is a location. */
+export const TAG_ERROR_REDIRECT: u32 = 8;
+/** A header of the error page before it. */
+export const TAG_ERROR_HEADER: u32 = 9;
+export const TAG_LAST: u32 = TAG_ERROR_HEADER;
 export const SETTING_HEADER: u32 = 8;
 
 /**

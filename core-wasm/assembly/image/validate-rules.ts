@@ -45,7 +45,7 @@ import {
   SPLIT_ENTRY,
   SPLIT_HEADER,
   SPLIT_TOTAL,
-  TAG_LAST_HEADER_CHANGE,
+  TAG_LAST,
   TAG_MUST_UNDERSTAND,
   TEST_EMPTY,
   TEST_REGEX,
@@ -90,7 +90,7 @@ export function checkSettings(v: usize, offset: u32, length: u32): void {
     if (!head) return;
     let tag: u32 = load<u16>(head);
     let size = load<u32>(head, 4);
-    let known = (tag & ~TAG_MUST_UNDERSTAND) - 1 < TAG_LAST_HEADER_CHANGE;
+    let known = (tag & ~TAG_MUST_UNDERSTAND) - 1 < TAG_LAST;
     if (!known && tag & TAG_MUST_UNDERSTAND) {
       store<i32>(v, E_UNSUPPORTED, V_STATUS);
       return;

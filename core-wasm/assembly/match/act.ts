@@ -101,8 +101,8 @@ export const STAGE_DONE: u32 = 5;
 export function refuse(ctx: usize, status: u32): i32 {
   store<u32>(ctx, ACTION_RETURN, D_ACTION);
   store<u32>(ctx, status, D_STATUS);
-  // Text, content type and settings: address and length of each.
-  memory.fill(ctx + D_TEXT, 0, 24);
+  // Text and content type: address and length of each. Settings stay: error pages may stand for this answer.
+  memory.fill(ctx + D_TEXT, 0, 16);
   store<u32>(ctx, STAGE_DONE, X_STAGE);
   return OK;
 }

@@ -36,6 +36,7 @@ import {
   TEST_REGEX,
 } from "../../assembly/image/layout.js";
 import type { Action, Condition, ConditionTest, Match, Outcome, Split, Template, ValueSource } from "../source.js";
+import { putErrorPages } from "./error-pages.js";
 import type { ShardCompilation } from "./shard-compilation.js";
 import { putHeaderChanges, putTemplate } from "./template.js";
 
@@ -128,6 +129,7 @@ function putAction(c: ShardCompilation, action: Action): number {
   if (action.kind === "return") out.textAt(record + A_TYPE, action.contentType);
   const settings = out.length;
   if (action.headers) putHeaderChanges(c, action.headers);
+  if (action.kind === "proxy" && action.errorPages) putErrorPages(c, action.errorPages);
   out.patch(record + A_SETTINGS, settings);
   out.patch(record + A_SETTINGS_LENGTH, out.length - settings);
   return record;

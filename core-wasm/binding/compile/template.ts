@@ -74,17 +74,23 @@ export function putTemplate(c: Compilation, template: Template): number {
 
 const NO_VALUE: Template = [];
 
-/** Writes header changes as settings: type, length, value. */
-export function putHeaderChanges(c: Compilation, changes: readonly HeaderChange[]): void {
+/** Writes a setting that a host must understand: type, length, value. */
+export function putSetting(c: Compilation, tag: number, name: string, template: Template, flags = 0): void {
   const { out } = c;
+  const head = out.reserve(SETTING_HEADER + 4);
+  const start = head + SETTING_HEADER;
+  const nameSize = out.text(name);
+  out.words[start >> 2] = nameSize;
+  putTemplate(c, template);
+  out.words[head >> 2] = tag | TAG_MUST_UNDERSTAND | (flags << 16);
+  out.words[(head >> 2) + 1] = out.length - start;
+}
+
+/** Writes header changes as settings. */
+export function putHeaderChanges(c: Compilation, changes: readonly HeaderChange[]): void {
   for (const change of changes) {
-    const head = out.reserve(SETTING_HEADER + 4);
-    const start = head + SETTING_HEADER;
-    const nameSize = out.text("name" in change ? change.name : "");
-    out.words[start >> 2] = nameSize;
-    putTemplate(c, "value" in change ? change.value : NO_VALUE);
-    const flags = "always" in change && change.always ? ALWAYS : 0;
-    out.words[head >> 2] = HEADER_CHANGES.indexOf(change.op) | TAG_MUST_UNDERSTAND | (flags << 16);
-    out.words[(head >> 2) + 1] = out.length - start;
+    const name = "name" in change ? change.name : "";
+    const value = "value" in change ? change.value : NO_VALUE;
+    putSetting(c, HEADER_CHANGES.indexOf(change.op), name, value, "always" in change && change.always ? ALWAYS : 0);
   }
 }

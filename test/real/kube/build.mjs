@@ -1,7 +1,7 @@
-// Builds etcd, kube-apiserver and, if asked for, kube-controller-manager from Go modules, once for each
+// Builds etcd, kube-apiserver, kubectl and, if asked for, kube-controller-manager from Go modules, once for each
 // version, into the cache folder. Plain JavaScript, so that it can run before anything is installed or compiled:
-//   node test/real/kube/build.mjs [etcd kube-apiserver kube-controller-manager]
-// Prints the folder with the programs on standard output, progress on standard error.
+//   node test/real/kube/build.mjs [etcd kube-apiserver kubectl kube-controller-manager]
+// Prints the folders with the programs on standard output, one a line, progress on standard error.
 // Exit status: 0 built, 3 there is no Go, 1 the build failed.
 import { spawn, spawnSync } from "node:child_process";
 import { createHash } from "node:crypto";
@@ -12,30 +12,47 @@ import { fileURLToPath } from "node:url";
 
 const here = dirname(fileURLToPath(import.meta.url));
 const VERSION = "v1.37.2";
-const PACKAGES = {
-  etcd: "go.etcd.io/etcd/server/v3",
-  "kube-apiserver": "k8s.io/kubernetes/cmd/kube-apiserver",
-  "kube-controller-manager": "k8s.io/kubernetes/cmd/kube-controller-manager",
-};
+/** kubectl has a module of its own, so that neither it nor what it needs has the API server built again. */
+const MODULES = [
+  {
+    name: "kube",
+    folder: here,
+    packages: {
+      etcd: "go.etcd.io/etcd/server/v3",
+      "kube-apiserver": "k8s.io/kubernetes/cmd/kube-apiserver",
+      "kube-controller-manager": "k8s.io/kubernetes/cmd/kube-controller-manager",
+    },
+  },
+  { name: "kubectl", folder: join(here, "kubectl"), packages: { kubectl: "k8s.io/kubernetes/cmd/kubectl" } },
+];
 const NO_GO = 3;
+const cache = join(process.env.XDG_CACHE_HOME || join(homedir(), ".cache"), "njet-kic");
 
-const modules = createHash("sha256")
-  .update(readFileSync(join(here, "go.sum")))
-  .digest("hex")
-  .slice(0, 8);
-const folder = join(process.env.XDG_CACHE_HOME || join(homedir(), ".cache"), "njet-kic", `kube-${VERSION}-${modules}`);
-const lock = join(folder, "lock");
-const wanted = process.argv.length > 2 ? process.argv.slice(2) : ["etcd", "kube-apiserver"];
-const unknown = wanted.filter((name) => !(name in PACKAGES));
+/** Where the programs of a module are kept: for each version of it, and of whatever it is built from, a folder. */
+function programsOf({ name, folder }) {
+  const sums = createHash("sha256").update(readFileSync(join(folder, "go.sum")));
+  return join(cache, `${name}-${VERSION}-${sums.digest("hex").slice(0, 8)}`);
+}
+
+const wanted = process.argv.length > 2 ? process.argv.slice(2) : ["etcd", "kube-apiserver", "kubectl"];
+const known = MODULES.flatMap(({ packages }) => Object.keys(packages));
+const unknown = wanted.filter((name) => !known.includes(name));
 if (unknown.length > 0) {
-  console.error(`${unknown.join(", ")}: one of ${Object.keys(PACKAGES).join(", ")} is built here`);
+  console.error(`${unknown.join(", ")}: one of ${known.join(", ")} is built here`);
   process.exit(1);
 }
 
-const missing = () => wanted.filter((name) => !existsSync(join(folder, name)));
+/** What is to be built of each module. */
+const targets = MODULES.map((module) => ({
+  module,
+  programs: programsOf(module),
+  lock: join(programsOf(module), "lock"),
+  names: wanted.filter((name) => name in module.packages),
+})).filter(({ names }) => names.length > 0);
+const missing = ({ programs, names }) => names.filter((name) => !existsSync(join(programs, name)));
 
 /** The one that holds the lock, or undefined if it is free or its holder is gone. */
-function holder() {
+function holder(lock) {
   try {
     const pid = Number(readFileSync(lock, "utf8"));
     // A lock that was just made is not yet written.
@@ -47,13 +64,13 @@ function holder() {
   }
 }
 
-function takeLock() {
+function takeLock(lock) {
   try {
     writeFileSync(lock, String(process.pid), { flag: "wx", mode: 0o600 });
     return true;
   } catch (error) {
     if (error.code !== "EEXIST") throw error;
-    if (holder() === undefined) rmSync(lock, { force: true });
+    if (holder(lock) === undefined) rmSync(lock, { force: true });
     return false;
   }
 }
@@ -74,14 +91,14 @@ function linkerFlags() {
 }
 
 /** Builds one program beside its final place and renames it: what stands there is whole. */
-async function build(name) {
-  const part = join(folder, `${name}.part`);
+async function build({ module, programs }, name) {
+  const part = join(programs, `${name}.part`);
   const begun = Date.now();
-  const args = ["build", "-v", "-trimpath", `-ldflags=${linkerFlags()}`, "-o", part, PACKAGES[name]];
+  const args = ["build", "-v", "-trimpath", `-ldflags=${linkerFlags()}`, "-o", part, module.packages[name]];
   // Other work goes first: this may take ten minutes of processor time.
   const nice = process.platform === "win32" ? ["go", args] : ["nice", ["-n", "15", "go", ...args]];
   const child = spawn(...nice, {
-    cwd: here,
+    cwd: module.folder,
     env: { ...process.env, CGO_ENABLED: "0", GOFLAGS: "-mod=readonly", GOWORK: "off" },
     stdio: ["ignore", "ignore", "pipe"],
   });
@@ -106,39 +123,46 @@ async function build(name) {
   clearInterval(timer);
   say();
   if (status !== 0) throw new Error(`go build of ${name} failed:\n${last}`);
-  renameSync(part, join(folder, name));
+  renameSync(part, join(programs, name));
+}
+
+async function buildMissing(target) {
+  mkdirSync(target.programs, { recursive: true });
+  for (let waited = 0; !takeLock(target.lock); waited += 1) {
+    if (waited % 30 === 0) console.error(`waiting for another build of ${missing(target).join(", ")}`);
+    await new Promise((resolve) => setTimeout(resolve, 1000));
+    if (missing(target).length === 0) return;
+  }
+  try {
+    for (const name of missing(target)) await build(target, name);
+  } finally {
+    rmSync(target.lock, { force: true });
+  }
 }
 
 async function main() {
-  if (missing().length === 0) return 0;
+  const incomplete = targets.filter((target) => missing(target).length > 0);
+  if (incomplete.length === 0) return 0;
   const go = spawnSync("go", ["version"], { encoding: "utf8" });
   if (go.status !== 0) {
-    console.error("Go is not installed, so the Kubernetes API server can't be built");
+    console.error("Go is not installed, so the programs of Kubernetes can't be built");
     return NO_GO;
   }
-  mkdirSync(folder, { recursive: true });
-  for (let waited = 0; !takeLock(); waited += 1) {
-    if (waited % 30 === 0) console.error("waiting for another build of the Kubernetes API server");
-    await new Promise((resolve) => setTimeout(resolve, 1000));
-    if (missing().length === 0) return 0;
-  }
-  try {
-    for (const name of missing()) await build(name);
-    return 0;
-  } finally {
-    rmSync(lock, { force: true });
-  }
+  for (const target of incomplete) await buildMissing(target);
+  return 0;
 }
 
 for (const signal of ["SIGTERM", "SIGINT", "SIGHUP"]) {
   process.on(signal, () => {
-    if (existsSync(lock) && readFileSync(lock, "utf8") === String(process.pid)) rmSync(lock, { force: true });
+    for (const { lock } of targets) {
+      if (existsSync(lock) && readFileSync(lock, "utf8") === String(process.pid)) rmSync(lock, { force: true });
+    }
     process.exit(1);
   });
 }
 try {
   process.exitCode = await main();
-  if (process.exitCode === 0) console.log(folder);
+  if (process.exitCode === 0) for (const { programs } of targets) console.log(programs);
 } catch (error) {
   console.error(error.message);
   process.exitCode = 1;

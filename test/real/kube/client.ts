@@ -4,6 +4,8 @@ export interface KubeAnswer {
   status: number;
   // The objects of the API are what the tests say they are.
   body: KubeObject;
+  /** Texts of the Warning headers, which kubectl prints. */
+  warnings: string[];
 }
 
 export interface KubeObject {
@@ -19,7 +21,14 @@ const PLURALS: Record<string, string> = {
   EndpointSlice: "endpointslices",
   Lease: "leases",
 };
-const CLUSTER_KINDS = ["Namespace", "IngressClass", "CustomResourceDefinition", "ClusterRole", "ClusterRoleBinding"];
+const CLUSTER_KINDS = [
+  "Namespace",
+  "IngressClass",
+  "CustomResourceDefinition",
+  "ClusterRole",
+  "ClusterRoleBinding",
+  "ValidatingWebhookConfiguration",
+];
 
 /** A plain client of the API server for tests, which shares nothing with the controller's own. */
 export class KubeClient {
@@ -81,7 +90,13 @@ export class KubeClient {
             text += part;
           });
           answer.on("error", reject);
-          answer.on("end", () => resolve({ status: answer.statusCode ?? 0, body: parsed(text) }));
+          answer.on("end", () =>
+            resolve({
+              status: answer.statusCode ?? 0,
+              body: parsed(text),
+              warnings: warningsOf(answer.rawHeaders),
+            }),
+          );
         },
       );
       sent.on("timeout", () => sent.destroy(new Error("the API server does not answer")));
@@ -91,13 +106,19 @@ export class KubeClient {
   }
 }
 
-function collection({ apiVersion, kind, metadata }: KubeObject): string {
+/** `299 - "text"`, one in each header (RFC 7234 5.5). */
+function warningsOf(headers: readonly string[]): string[] {
+  const values = headers.filter((_, index) => index % 2 === 1 && /^warning$/i.test(headers[index - 1]));
+  return values.map((value) => value.replace(/^299 - "(.*)"$/, "$1").replaceAll(/\\(.)/g, "$1"));
+}
+
+export function collection({ apiVersion, kind, metadata }: KubeObject): string {
   const root = apiVersion.includes("/") ? `/apis/${apiVersion}` : `/api/${apiVersion}`;
   const scope = CLUSTER_KINDS.includes(kind) ? "" : `/namespaces/${metadata.namespace ?? "default"}`;
   return `${root}${scope}/${PLURALS[kind] ?? `${kind.toLowerCase()}s`}`;
 }
 
-function pathOf(object: KubeObject): string {
+export function pathOf(object: KubeObject): string {
   return `${collection(object)}/${object.metadata.name}`;
 }
 

@@ -1,0 +1,202 @@
+-- Where the decisions of a worker are made: a context of the core with its buffers, and how requests get into it.
+--
+--   Context.new(memory, table_address) -> context, or nil
+--   context:route(host, target, https, random, now) -> status of the core: OK, NEED, TOO_LONG or an error
+--   context:fill_in(request)           fills in what a NEED asks for
+--   context:decide(host, target, https, random, now, request) -> status; goes on until the request is decided
+--   context:word(field)                -> an unsigned word of the context, by the names in Context.FIELDS
+--   context:changed()                  to be called after every change of the table
+--
+-- `host` and `target` are as the client sent them, `random` is a whole number below 2^32, `now` a time in milliseconds of any
+-- origin. `request` tells the core what it asks for, and is asked for nothing else:
+--   request:client_address(), request:client_port(), request:method(), request:protocol()  -> texts
+--   request:header(name) -> value of a header by lower-case name, one that was sent several times joined by ", " (cookies by
+--                           "; "); nil if there is none
+-- None of them may yield.
+
+local ffi = require "ffi"
+local status = require "balancer.core.status"
+
+local copy = ffi.copy
+local NEED = status.NEED
+
+-- Offsets of the public words of a context, in words (core-wasm/ABI.md, "Words of a context").
+local FIELDS = {
+  ACTION = 32 / 4,
+  STATUS = 36 / 4,
+  ROUTE = 40 / 4,
+  SHARD = 44 / 4,
+  UPSTREAM = 48 / 4,
+  PEERS = 52 / 4,
+  PEER = 56 / 4,
+  TEXT = 60 / 4,
+  TEXT_LENGTH = 64 / 4,
+  TYPE = 68 / 4,
+  TYPE_LENGTH = 72 / 4,
+  SETTINGS = 76 / 4,
+  SETTINGS_LENGTH = 80 / 4,
+  ORIGIN = 84 / 4,
+  RENDERED = 88 / 4,
+  POSITION = 100 / 4,
+  GUARD = 204 / 4,
+  MARKS = 548 / 4,
+  HASH = 556 / 4,
+}
+local INPUT = 8 / 4
+local NEED_COUNT = 24 / 4
+local NEEDS = 28 / 4
+local NOW = 544 / 4
+
+local NEED_WORDS = 4
+local HTTPS = 1
+-- Largest host and target together; what is longer is answered with 414.
+local INPUT_SIZE = 65536
+-- Room for a target that grows threefold by escaping, and for bodies.
+local OUTPUT_SIZE = 262144
+local FIRST_VALUES = 16384
+
+-- Facts of the connection are asked for by numbers below 4, headers by the address of their name.
+local FACTS = {
+  [0] = function(request)
+    return request:client_address()
+  end,
+  [1] = function(request)
+    return tostring(request:client_port())
+  end,
+  [2] = function(request)
+    return request:method()
+  end,
+  [3] = function(request)
+    return request:protocol()
+  end,
+}
+
+local Context = { FIELDS = FIELDS, TOO_LONG = -1 }
+Context.__index = Context
+
+function Context.new(memory, table_address)
+  local functions = memory.functions
+  local values = memory:alloc(FIRST_VALUES)
+  local address = functions.njk_context_new(memory.instance, table_address, INPUT_SIZE, OUTPUT_SIZE)
+  if not values or address == 0 or memory.instance.trap ~= 0 then
+    return nil
+  end
+  address = address % 4294967296
+  return setmetatable({
+    memory = memory,
+    functions = functions,
+    address = address,
+    base = address / 4,
+    input = memory:word(address + INPUT * 4),
+    values = values,
+    values_size = FIRST_VALUES,
+    values_used = 0,
+    outgrown = {},
+    names = {},
+  }, Context)
+end
+
+function Context:changed()
+  -- Ids of headers are addresses in images, which a change may have replaced.
+  if next(self.names) then
+    self.names = {}
+  end
+end
+
+function Context:word(field)
+  return self.memory.instance.words[self.base + field]
+end
+
+function Context:set_time(now)
+  self.memory.instance.words[self.base + NOW] = now % 4294967296
+end
+
+function Context:free_outgrown()
+  for i = #self.outgrown, 1, -1 do
+    self.memory:free(self.outgrown[i])
+    self.outgrown[i] = nil
+  end
+end
+
+function Context:route(host, target, https, random, now)
+  local host_length, target_length = #host, #target
+  if host_length + target_length > INPUT_SIZE - 4 then
+    return Context.TOO_LONG
+  end
+  self.values_used = 0
+  if self.outgrown[1] then
+    self:free_outgrown()
+  end
+  local instance = self.memory.instance
+  local bytes = instance.bytes
+  local input = self.input
+  copy(bytes + input, host, host_length)
+  copy(bytes + (input + host_length + (-host_length) % 4), target, target_length)
+  instance.words[self.base + NOW] = now % 4294967296
+  return self.functions.njk_route(instance, self.address, host_length, target_length, https and HTTPS or 0, random)
+end
+
+function Context:name(id)
+  local name = self.names[id]
+  if not name then
+    name = self.memory:text(id + 4, self.memory:word(id))
+    self.names[id] = name
+  end
+  return name
+end
+
+-- Goes on in a larger block; values of the request that stand in the old one stay there until the next request.
+function Context:grow_values(size)
+  local grown_size = math.max(self.values_size, size) * 2
+  local grown = self.memory:alloc(grown_size)
+  if not grown then
+    return false
+  end
+  self.outgrown[#self.outgrown + 1] = self.values
+  self.values, self.values_size, self.values_used = grown, grown_size, 0
+  return true
+end
+
+function Context:fill_in(request)
+  local memory = self.memory
+  local count = self:word(NEED_COUNT)
+  local need = self:word(NEEDS) / 4
+  for _ = 1, count do
+    local id = memory.instance.words[need]
+    local fact = FACTS[id]
+    local value
+    if fact then
+      value = fact(request)
+    else
+      value = request:header(self:name(id))
+    end
+    if value then
+      local length = #value
+      if self.values_used + length > self.values_size and not self:grow_values(length) then
+        return status.MEMORY
+      end
+      local start = self.values + self.values_used
+      local instance = memory.instance
+      copy(instance.bytes + start, value, length)
+      instance.words[need + 1] = start
+      instance.words[need + 2] = length
+      self.values_used = self.values_used + length + (-length) % 4
+    end
+    need = need + NEED_WORDS
+  end
+  return status.OK
+end
+
+function Context:decide(host, target, https, random, now, request)
+  local answer = self:route(host, target, https, random, now)
+  while answer == NEED do
+    local filled = self:fill_in(request)
+    if filled < 0 then
+      return filled
+    end
+    answer = self.functions.njk_resume(self.memory.instance, self.address)
+  end
+  return answer
+end
+
+return Context

@@ -1,0 +1,224 @@
+-- Reads what the core decided, from its context into a Lua table.
+--
+--   Decision.read(state, decision) -> decision; `state` is a RoutingTable, `decision` a table that is written over:
+--     action        "proxy", "redirect" or "return"
+--     status        of a redirect or return
+--     target        (proxy) path and query for the upstream
+--     location      (redirect)
+--     body, content_type  (return) nil where the program is to show its own page for the status
+--     upstream_key  identity of the upstream, `kind/namespace/object/name`: of proxy, and of a 502 or 503 of the core if the
+--                   upstream has peers
+--     upstream      `namespace/service:port`, or "" where an upstream was chosen that has no peer set
+--     peer          (proxy) as peer_set.lua gives it; not to be changed
+--     token         (proxy) stands for the peer, for peer_done
+--     position      (proxy) of the peer on its ring or in its order
+--     hash          what the method hashes, for pick_peer; nil where it hashes nothing
+--     session       (proxy) value of the session cookie of the peer, where the upstream has one
+--     new_session   true if the client is to be given that cookie
+--     busy          true of a 502: each peer that could be used has as many requests under way as it may
+--     headers       nil, or a list of {op, name, value, always}; op as in HEADER_CHANGES
+--     error_pages   nil, or a list of {codes, kind, status, content_type, body, location, headers}: what takes the place of an
+--                   answer with a status of which `codes[status]` is true; kind "return" (without status: that of the answer) or
+--                   "redirect"; the first that has the status counts. Also of a return that the core gives for an upstream
+--     origin        nil, or {resource, host, path} of the rule that decided; not to be changed
+-- Texts are bytes, ready for the wire.
+
+local bit = require "bit"
+local Context = require "balancer.core.context"
+local PeerSet = require "balancer.core.peer_set"
+
+local band = bit.band
+local gmatch = string.gmatch
+local match = string.match
+local rshift = bit.rshift
+local F = Context.FIELDS
+
+local PROXY = 1
+local REDIRECT = 2
+local ORIGIN_ROUTE = 1
+local ORIGIN_GUARD = 2
+-- Marks of a choice.
+local BUSY = 1
+local HASHED = 2
+local NEW_SESSION = 4
+-- A setting: tag and flags, length of the value, then the name with its length, and the template.
+local SETTING_HEADER = 8
+local ALWAYS = 1
+local HEADER_CHANGES = {
+  "set-request",
+  "drop-request",
+  "add-response",
+  "hide-response",
+  "pass-response",
+  "ignore-response",
+}
+
+-- Tags of error pages, whose names are `STATUS CODES [TYPE]`, and of the headers of the page before.
+local ERROR_RETURN = 7
+local ERROR_REDIRECT = 8
+local ERROR_HEADER = 9
+
+local Decision = {}
+
+local function text(context, at, length_at)
+  local length = context:word(length_at)
+  if length == 0 then
+    return ""
+  end
+  return context.memory:text(context:word(at), length)
+end
+
+local function render(context, index)
+  local memory = context.memory
+  local size = context.functions.njk_render_setting(memory.instance, context.address, index)
+  return size > 0 and memory:text(context:word(F.RENDERED), size) or ""
+end
+
+local function add_error_page(pages, tag, name, value)
+  if tag == ERROR_HEADER then
+    local last = pages[#pages]
+    if last and last.headers then
+      last.headers[#last.headers + 1] = { op = "add-response", name = name, value = value, always = true }
+    end
+    return
+  end
+  -- The core does not look into names: those of an image from elsewhere may be anything.
+  local status, list, content_type = match(name, "^(%d+) ([%d,]+) ?(%C*)$")
+  if not status or (status ~= "0" and not match(status, "^[1-9]%d%d$")) then
+    return
+  end
+  local codes = {}
+  for code in gmatch(list, "%d+") do
+    codes[tonumber(code)] = true
+  end
+  status = tonumber(status)
+  if tag == ERROR_REDIRECT then
+    pages[#pages + 1] = { codes = codes, kind = "redirect", status = status, location = value }
+    return
+  end
+  local page = { codes = codes, kind = "return", content_type = content_type, body = value, headers = {} }
+  page.status = status ~= 0 and status or nil
+  pages[#pages + 1] = page
+end
+
+-- The header changes of the decision, and its error pages or nil, with their values filled in.
+local function read_settings(context, length)
+  local memory = context.memory
+  local changes, pages, index = {}, nil, 0
+  local at = context:word(F.SETTINGS)
+  local last = at + length
+  while at < last do
+    local head = memory:word(at)
+    local tag = band(head, 0x7fff)
+    local op = HEADER_CHANGES[tag]
+    if op == "drop-request" then
+      changes[#changes + 1] = { op = op }
+    elseif op then
+      local change = { op = op, name = memory:text(at + SETTING_HEADER + 4, memory:word(at + SETTING_HEADER)) }
+      if op == "set-request" or op == "add-response" then
+        change.value = render(context, index)
+        if op == "add-response" then
+          change.always = band(rshift(head, 16), ALWAYS) ~= 0
+        end
+      end
+      changes[#changes + 1] = change
+    elseif tag >= ERROR_RETURN and tag <= ERROR_HEADER then
+      pages = pages or {}
+      local name = memory:text(at + SETTING_HEADER + 4, memory:word(at + SETTING_HEADER))
+      add_error_page(pages, tag, name, render(context, index))
+    end
+    at = at + SETTING_HEADER + memory:word(at + 4)
+    index = index + 1
+  end
+  return changes, pages
+end
+
+local function read_origin(state, context)
+  local kind = context:word(F.ORIGIN)
+  local image = context:word(F.SHARD)
+  if kind == 0 or image == 0 then
+    return nil
+  end
+  local memory = context.memory
+  local names = state.shards:get(memory, image)
+  if kind == ORIGIN_ROUTE then
+    return names:route(memory, image, context:word(F.ROUTE))
+  end
+  if kind == ORIGIN_GUARD then
+    return names:guard(memory, image, context:word(F.GUARD))
+  end
+  return names:unmatched(memory, image)
+end
+
+-- The peer that the last call picked: sets peer, token and position. Answers the set.
+function Decision.read_peer(state, decision)
+  local context = state.context
+  local image = context:word(F.PEERS)
+  local set = state.sets:get(context.memory, image)
+  local index = context:word(F.PEER)
+  decision.peer = set:peer(context.memory, image, index)
+  decision.token = PeerSet.token(context.memory, image, index)
+  decision.position = context:word(F.POSITION)
+  decision.session = decision.peer.session
+  return set
+end
+
+function Decision.read(state, decision)
+  local context = state.context
+  local action = context:word(F.ACTION)
+  local marks = context:word(F.MARKS)
+  local settings = context:word(F.SETTINGS_LENGTH)
+  local set = context:word(F.PEERS)
+  local hashed = action == PROXY or set ~= 0 and band(marks, BUSY) ~= 0
+  decision.hash = hashed and band(marks, HASHED) ~= 0 and context:word(F.HASH) or nil
+  decision.origin = read_origin(state, context)
+  if action == PROXY then
+    local facts = Decision.read_peer(state, decision)
+    decision.action = "proxy"
+    decision.upstream_key, decision.upstream = facts.key, facts.display
+    decision.target = text(context, F.TEXT, F.TEXT_LENGTH)
+    decision.new_session = decision.session ~= nil and band(marks, NEW_SESSION) ~= 0
+    decision.status, decision.busy = nil, nil
+    decision.location, decision.body, decision.content_type = nil, nil, nil
+  else
+    decision.peer, decision.token, decision.position = nil, nil, nil
+    decision.session, decision.new_session, decision.target = nil, nil, nil
+    decision.status = context:word(F.STATUS)
+    decision.busy, decision.upstream_key, decision.upstream = nil, nil, nil
+    decision.location, decision.body, decision.content_type = nil, nil, nil
+    if action == REDIRECT then
+      decision.action = "redirect"
+      decision.location = text(context, F.TEXT, F.TEXT_LENGTH)
+    else
+      decision.action = "return"
+      if context:word(F.TYPE_LENGTH) > 0 then
+        decision.body = text(context, F.TEXT, F.TEXT_LENGTH)
+        decision.content_type = text(context, F.TYPE, F.TYPE_LENGTH)
+      end
+      if set ~= 0 then
+        local facts = state.sets:get(context.memory, set)
+        decision.upstream_key, decision.upstream = facts.key, facts.display
+        decision.busy = band(marks, BUSY) ~= 0 or nil
+      elseif context:word(F.UPSTREAM) ~= 0 then
+        decision.upstream = ""
+      end
+    end
+  end
+  -- Last, because rendering goes on in the output buffer.
+  decision.headers, decision.error_pages = nil, nil
+  if settings > 0 then
+    decision.headers, decision.error_pages = read_settings(context, settings)
+  end
+  return decision
+end
+
+-- What is answered to a request whose host and target are too long for the core.
+function Decision.too_long(decision)
+  for key in pairs(decision) do
+    decision[key] = nil
+  end
+  decision.action, decision.status = "return", 414
+  return decision
+end
+
+return Decision

@@ -1,0 +1,111 @@
+// Makes core.wasm native: wasm2c -> C -> one shared library with a guarded function for each export.
+//   node core-wasm/native/build.mjs [--wasm FILE] [--cached | --out FOLDER]
+// The library is named by what it was made from, and kept in the cache folder; unless --cached is given it is copied to
+// dist/native, or to another folder. Prints where it is as JSON: {"library": path}. Exit status: 0; 3 a tool is missing, which
+// is named; 1 the build failed.
+import { spawnSync } from "node:child_process";
+import { createHash } from "node:crypto";
+import {
+  copyFileSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  writeFileSync,
+} from "node:fs";
+import { basename, dirname, join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { parseArgs } from "node:util";
+import { cacheFolder, runScript, Unavailable } from "../../deploy/debian/packages.mjs";
+import { wabt } from "../../deploy/debian/wabt.mjs";
+import { functionsOf, MODULE, shim } from "./shim.mjs";
+
+const here = dirname(fileURLToPath(import.meta.url));
+const root = join(here, "..", "..");
+
+const FLAGS = [
+  ...["-std=c11", "-O3", "-fPIC", "-shared", "-fvisibility=hidden", "-s", "-w"],
+  // No handlers of signals in somebody else's process: addresses are compared instead.
+  "-DWASM_RT_MEMCHECK_SIGNAL_HANDLER=0",
+  // Deep enough for the deepest pattern that the core takes, and far from the end of a stack of 8 MiB.
+  "-DWASM_RT_MAX_CALL_STACK_DEPTH=8192",
+  "-D_DEFAULT_SOURCE",
+];
+
+function run(program, args) {
+  const { status, error, stderr } = spawnSync(program, args, { encoding: "utf8" });
+  if (status !== 0) throw new Error(`${basename(program)} failed: ${error?.message ?? String(stderr).slice(-4000)}`);
+}
+
+/** The C compiler: $CC, or the first of the usual ones. Answers its name and its version line. */
+function compiler() {
+  const candidates = process.env.CC ? [process.env.CC] : ["cc", "gcc", "clang"];
+  for (const name of candidates) {
+    const { status, stdout } = spawnSync(name, ["--version"], { encoding: "utf8" });
+    if (status === 0) return { name, version: stdout.split("\n")[0] };
+  }
+  throw new Unavailable(`no C compiler (${candidates.join(", ")}) is installed`);
+}
+
+function compile({ wasm, tools, cc, folder, library }) {
+  const input = join(folder, "core.wasm");
+  writeFileSync(input, wasm);
+  run(join(tools.programs, "wasm2c"), [input, "-o", join(folder, "core.c"), "-n", MODULE]);
+  writeFileSync(join(folder, "shim.c"), shim(functionsOf(readFileSync(join(folder, "core.h"), "utf8"), wasm)));
+  const sources = [join(folder, "core.c"), join(folder, "shim.c"), join(tools.runtime, "wasm-rt-impl.c")];
+  const includes = [folder, tools.include, tools.runtime].map((path) => `-I${path}`);
+  run(cc.name, [...FLAGS, ...includes, "-o", library, ...sources, "-lm"]);
+}
+
+/** Copies a file into a folder under its own name, whole or not at all; what stands there is the same and stays. */
+function put(file, folder) {
+  const target = join(folder, basename(file));
+  if (existsSync(target)) return target;
+  mkdirSync(folder, { recursive: true });
+  const part = `${target}.${process.pid}.part`;
+  copyFileSync(file, part);
+  renameSync(part, target);
+  return target;
+}
+
+/**
+ * The native library of a module, whose bytes are `wasm`: from the cache folder, or built. A library that is loaded somewhere
+ * is never written to: another content has another name. Answers its path; throws Unavailable where a tool is missing.
+ */
+async function nativeLibrary(wasm, { say }) {
+  const tools = await wabt({ say });
+  const cc = compiler();
+  const sum = createHash("sha256").update(wasm);
+  for (const file of ["shim.mjs", "build.mjs"]) sum.update(readFileSync(join(here, file)));
+  const key = sum.update(`${tools.version} ${cc.version} ${process.arch}`).digest("hex").slice(0, 16);
+  const folder = join(cacheFolder(), "native");
+  const kept = join(folder, `njet-kic-core-${key}.so`);
+  if (existsSync(kept)) return kept;
+  mkdirSync(folder, { recursive: true });
+  const work = mkdtempSync(join(folder, "build-"));
+  try {
+    say(`compiling the core to native code with ${cc.version}`);
+    const library = join(work, basename(kept));
+    compile({ wasm, tools, cc, folder: work, library });
+    renameSync(library, kept);
+  } finally {
+    rmSync(work, { recursive: true, force: true });
+  }
+  return kept;
+}
+
+if (process.argv[1] === fileURLToPath(import.meta.url)) {
+  const { values } = parseArgs({
+    options: {
+      wasm: { type: "string", default: join(root, "dist", "core.wasm") },
+      cached: { type: "boolean", default: false },
+      out: { type: "string", default: join(root, "dist", "native") },
+    },
+  });
+  await runScript(async (say) => {
+    const library = await nativeLibrary(readFileSync(values.wasm), { say });
+    return { library: values.cached ? library : put(library, values.out) };
+  });
+}

@@ -1,0 +1,29 @@
+/**
+ * A certificate for weak.example.com with its key, of 512 bits: correct in itself, but no TLS library serves it. Made once
+ * for these tests, and of no use elsewhere.
+ */
+export const weakCertificate = {
+  chain: `-----BEGIN CERTIFICATE-----
+MIIBrDCCAVagAwIBAgIUEDsHCHqsVDyvdtj4AVrgaERentAwDQYJKoZIhvcNAQEL
+BQAwGzEZMBcGA1UEAwwQd2Vhay5leGFtcGxlLmNvbTAgFw0yNjEyMDIwNzExNTZa
+GA8yMTI2MTEwODA3MTE1NlowGzEZMBcGA1UEAwwQd2Vhay5leGFtcGxlLmNvbTBc
+MA0GCSqGSIb3DQEBAQUAA0sAMEgCQQDcwB9QuDR+hcET+pDki15EbmSqYyusftda
+KbXA95EDdoWFX0P9RgG1LPrUjikxYGEBnhoivB/95A/ujim/A00pAgMBAAGjcDBu
+MB0GA1UdDgQWBBRF281hrj/J3Gt86LMgfgzKpyf/wzAfBgNVHSMEGDAWgBRF281h
+rj/J3Gt86LMgfgzKpyf/wzAPBgNVHRMBAf8EBTADAQH/MBsGA1UdEQQUMBKCEHdl
+YWsuZXhhbXBsZS5jb20wDQYJKoZIhvcNAQELBQADQQDSB1TI6q2Y67bItSpebHlR
+askLFpTQff85JAXVGffe8ayo8FNO2sAgg/xT4BnzjP/cIYQnzz7bjX+fRQzOqHVO
+-----END CERTIFICATE-----
+`,
+  key: `-----BEGIN PRIVATE KEY-----
+MIIBVgIBADANBgkqhkiG9w0BAQEFAASCAUAwggE8AgEAAkEA3MAfULg0foXBE/qQ
+5IteRG5kqmMrrH7XWim1wPeRA3aFhV9D/UYBtSz61I4pMWBhAZ4aIrwf/eQP7o4p
+vwNNKQIDAQABAkEAoUhVGNqcr9v1Zy1oczJIG2M0dTCjlhHOMXfL7UJzVr0DZ4cx
+9NlJJnfon7J82MEP9dZYMilnssgVq4wT/9OjqQIhAPy1RLwI2mzCSj71x8Id74ud
+37lnLK2c7p6IwCBAvH/jAiEA36BIEzrxvw8WiQ81SSEIMEDnhi/3SWx56mE1TSXp
+dIMCIQDD+LLH+zmgE//N2X5C/EITDKg9uFQ+gq/Nw5DysiE8LwIhAN8PRrV/10Fn
+sGfYdqNSQpO3Ofm8gKKJhHZIrl0c0ug3AiB/DHvBzg2tjOeLjz7UQxAXTQ/N9KQK
+vHHdlIT5VqVvUQ==
+-----END PRIVATE KEY-----
+`,
+};
