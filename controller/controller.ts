@@ -3,7 +3,7 @@ import type { FileProblem } from "./files/file-problem.js";
 import { FolderSource } from "./files/folder-source.js";
 import type { SourceKind } from "./model/classes.js";
 import { pieceOf } from "./model/pieces.js";
-import { type ObjectChange, RoutingModel } from "./model/routing-model.js";
+import { type ModelOptions, type ObjectChange, RoutingModel } from "./model/routing-model.js";
 import type { Upstream } from "./model/types.js";
 import type { ControllerMetrics } from "./observability/controller-metrics.js";
 import type { Logger } from "./observability/logger.js";
@@ -29,6 +29,8 @@ export interface ControllerParts {
   metrics?: ControllerMetrics;
   ingressClass?: string;
   controllerClass?: string;
+  /** What may be referred to in other namespaces. */
+  crossNamespace?: ModelOptions["crossNamespace"];
   /** Where the objects come from; a folder by default. */
   source?: SourceKind;
   /** Told, once a change is in force, of the objects (`Kind/namespace/name`) whose state may be another one now. */
@@ -64,6 +66,7 @@ export class Controller {
       checker: parts.checker,
       source: parts.source ?? "folder",
       ...(parts.ingressClass === undefined ? {} : { ingressClass: parts.ingressClass }),
+      ...(parts.crossNamespace === undefined ? {} : { crossNamespace: parts.crossNamespace }),
       ...(parts.controllerClass === undefined ? {} : { controllerClass: parts.controllerClass }),
     });
   }

@@ -72,7 +72,7 @@ const OBJECT_ENTRIES = {
     remedy: "Use the type that the message names; numbers and booleans meant as text need quotes in YAML.",
   },
   FIELD_UNKNOWN: {
-    meaning: "A field is not known, and has no effect.",
+    meaning: "A field is not known, and has no effect; a ReferenceGrant with one grants nothing.",
     remedy: "Check the spelling, or remove it.",
   },
   HEADER_INVALID: {
@@ -208,6 +208,14 @@ const MODEL_ENTRIES = {
     meaning: "Another object has the same path on the same host.",
     remedy: "Use another path, or remove one of the two.",
   },
+  REFERENCE_NOT_GRANTED: {
+    meaning: "An object refers to one of another namespace without a grant; the reference does not act.",
+    remedy: "Create the ReferenceGrant that the message shows, in the namespace that it names.",
+  },
+  REFERENCE_SWITCHED_OFF: {
+    meaning: "An object refers to one of another namespace, and such references are switched off.",
+    remedy: "Keep both in one namespace, or change the option that the message names.",
+  },
   ROUTE_HOST_MISMATCH: {
     meaning: "A VirtualServerRoute has another host than the VirtualServer that delegates to it.",
     remedy: "Give both the same spec.host.",
@@ -222,7 +230,7 @@ const MODEL_ENTRIES = {
   },
   SECRET_MISSING: {
     meaning: "A TLS Secret that an object names does not exist; the default certificate is served.",
-    remedy: "Create a Secret of type kubernetes.io/tls with this name in the namespace of the object.",
+    remedy: "Create a Secret of type kubernetes.io/tls with the name that the message gives.",
   },
   SECRET_UNUSABLE: {
     meaning: "A Secret that an object names is not a good TLS Secret; the default certificate is served.",

@@ -5,6 +5,7 @@ import type { State } from "../model/object-state.js";
 import { RoutingModel } from "../model/routing-model.js";
 import { refText } from "../resources/object-ref.js";
 import { plain } from "../resources/problem.js";
+import { type ModelChoices, modelChoices } from "./model-options.js";
 
 /** An object, or a file that could not be read, as `lint --json` prints it. */
 export interface LintRow {
@@ -14,6 +15,11 @@ export interface LintRow {
   state: State;
   reason: string;
   problems: { path: string; code: string; message: string }[];
+}
+
+/** Options of `lint`. */
+export interface LintOptions extends ModelChoices {
+  json: boolean;
 }
 
 /** Where the result is written, such as process.stdout. */
@@ -28,17 +34,17 @@ export interface LintOutput {
  */
 export async function runLint(
   paths: readonly string[],
-  options: { json: boolean; ingressClass?: string },
+  options: LintOptions,
   checker: PatternChecker,
   out: LintOutput,
 ): Promise<number> {
-  const rows = lintRows(await loadPaths(paths), checker, options.ingressClass);
+  const rows = lintRows(await loadPaths(paths), checker, options);
   out.write(options.json ? `${JSON.stringify(rows, null, 2)}\n` : formatTable(rows));
   return rows.some(({ state }) => state === "Invalid") ? 1 : 0;
 }
 
-function lintRows(loaded: LoadedObjects, checker: PatternChecker, ingressClass: string | undefined): LintRow[] {
-  const model = new RoutingModel({ checker, source: "folder", ...(ingressClass !== undefined && { ingressClass }) });
+function lintRows(loaded: LoadedObjects, checker: PatternChecker, options: ModelChoices): LintRow[] {
+  const model = new RoutingModel({ checker, source: "folder", ...modelChoices(options) });
   model.update(loaded.objects);
   const duplicates = new Map(loaded.duplicates.map((duplicate) => [refText(duplicate.ref), duplicate.files]));
   const objects = model.allObjects().map(({ ref, state, reason, problems }): LintRow => {

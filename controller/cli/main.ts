@@ -6,8 +6,9 @@ import { SERVICE_ACCOUNT_FOLDER } from "../kubernetes/credentials.js";
 import { CONTROLLER_NAME } from "../model/classes.js";
 import { TrustedNetworks } from "../proxies/embedded/client-address.js";
 import { checkAdmissionOptions } from "./admission.js";
-import { runLint } from "./lint.js";
+import { type LintOptions, runLint } from "./lint.js";
 import { type MatchOptions, runMatch, runMatchFile } from "./match.js";
+import { modelOptions } from "./model-options.js";
 import { type RunOptions, runFolder } from "./run.js";
 import { type ClusterRunOptions, runCluster } from "./run-cluster.js";
 import { runSample } from "./start.js";
@@ -81,10 +82,13 @@ function serviceName(text: string): string {
   return text;
 }
 
-const classOption = () => new Option("--ingress-class <name>", "class of the objects to serve").default("njet");
+function withModel(command: Command): Command {
+  for (const option of modelOptions()) command.addOption(option);
+  return command;
+}
 
 function withServing(command: Command): Command {
-  return command
+  return withModel(command)
     .option("--http-port <n>", "port for http", port, 8080)
     .option("--https-port <n>", "port for https", port, 8443)
     .option("--address <ip>", "address to bind both ports to", address, "::")
@@ -108,8 +112,7 @@ function withServing(command: Command): Command {
         .default("njet"),
     )
     .option("--metrics-series <n>", "series that the metrics page holds at most", series, 100_000)
-    .option("--run-dir <dir>", "folder that stays over a restart: health checks go on while the controller is away")
-    .addOption(classOption());
+    .option("--run-dir <dir>", "folder that stays over a restart: health checks go on while the controller is away");
 }
 
 const MATCH_HELP = `
@@ -173,8 +176,7 @@ withServing(program.command("start"))
     await finish(configDir === undefined ? runSample(core, options) : runFolder(core, { ...options, configDir }));
   });
 
-program
-  .command("match")
+withModel(program.command("match"))
   .description("print the decision for a request, or for each line of a file of requests")
   .argument("[url]", "URL of the request; its text is taken as it is written")
   .requiredOption("--config-dir <dir>", "folder of YAML and JSON files")
@@ -188,7 +190,6 @@ program
   )
   .addOption(new Option("--client <ip>", "address of the client").argParser(address).default("127.0.0.1"))
   .option("--requests <file>", 'file with one JSON request a line: {"method","url","headers","client"}; - reads stdin')
-  .addOption(classOption())
   .addHelpText("after", MATCH_HELP)
   .action(async (url: string | undefined, options: MatchOptions & MatchInput) => {
     const core = await loadCore();
@@ -209,14 +210,12 @@ interface MatchInput {
   client?: string;
 }
 
-program
-  .command("lint")
+withModel(program.command("lint"))
   .description("list every object with its state and problems; exit status 1 if any is Invalid")
   .argument("<path...>", "files and folders")
   .option("--json", "print one JSON array", false)
-  .addOption(classOption())
   .addHelpText("after", LINT_HELP)
-  .action(async (paths: string[], options: { json: boolean; ingressClass: string }) => {
+  .action(async (paths: string[], options: LintOptions) => {
     await finish(runLint(paths, options, await loadCore(), process.stdout));
   });
 

@@ -7,14 +7,14 @@ import { loadPaths } from "../files/load-paths.js";
 import { RoutingModel } from "../model/routing-model.js";
 import { type DecisionJson, decisionJson } from "./decision-json.js";
 import type { LintOutput } from "./lint.js";
+import { type ModelChoices, modelChoices } from "./model-options.js";
 import { parseRequestLine, parseRequestSpec, type RequestSpec } from "./request-line.js";
 
 /** Options of `match` beside the request. */
-export interface MatchOptions {
+export interface MatchOptions extends ModelChoices {
   configDir: string;
   json: boolean;
   explain: boolean;
-  ingressClass?: string;
 }
 
 /**
@@ -23,19 +23,15 @@ export interface MatchOptions {
  */
 export async function loadTable(
   core: Core,
-  configDir: string,
-  ingressClass: string | undefined,
+  options: ModelChoices & { configDir: string },
   warn: (text: string) => void,
 ): Promise<RouteTable | undefined> {
+  const { configDir } = options;
   const loaded = await loadPaths([configDir]);
   for (const { file, line, message } of loaded.problems)
     warn(`${file}${line === undefined ? "" : `:${line}`}: ${message}`);
   if (loaded.problems.some(({ file, code }) => file === configDir && code === "FILE_UNREADABLE")) return undefined;
-  const model = new RoutingModel({
-    checker: core,
-    source: "folder",
-    ...(ingressClass === undefined ? {} : { ingressClass }),
-  });
+  const model = new RoutingModel({ checker: core, source: "folder", ...modelChoices(options) });
   model.update(loaded.objects);
   const table = new RouteTable(core);
   const { hosts, upstreams } = model.snapshot();
@@ -86,7 +82,7 @@ export async function runMatch(
     errors.write(`${(error as Error).message}\n`);
     return 2;
   }
-  const table = await loadTable(core, options.configDir, options.ingressClass, (text) => errors.write(`${text}\n`));
+  const table = await loadTable(core, options, (text) => errors.write(`${text}\n`));
   if (table === undefined) return 2;
   out.write(answer(table, request, options));
   return 0;
@@ -103,7 +99,7 @@ export async function runMatchFile(
   out: LintOutput,
   errors: LintOutput,
 ): Promise<number> {
-  const table = await loadTable(core, options.configDir, options.ingressClass, (text) => errors.write(`${text}\n`));
+  const table = await loadTable(core, options, (text) => errors.write(`${text}\n`));
   if (table === undefined) return 2;
   let status = 0;
   const input = file === "-" ? process.stdin : createReadStream(file);

@@ -12,17 +12,17 @@ import { descriptorSink } from "../observability/line-sink.js";
 import { createLogger, type Logger } from "../observability/logger.js";
 import { EmbeddedProxy } from "../proxies/embedded/embedded-proxy.js";
 import { type MetricsOptions, openMetrics } from "./metrics-endpoint.js";
+import { type ModelChoices, modelChoices } from "./model-options.js";
 import { PACKAGE_VERSION } from "./version.js";
 
 /** Options of `run` and `start`. */
-export interface RunOptions extends MetricsOptions {
+export interface RunOptions extends MetricsOptions, ModelChoices {
   /** Folder with the objects; without one they come from a cluster. */
   configDir?: string;
   httpPort: number;
   httpsPort: number;
   /** Address that both ports are bound to. */
   address: string;
-  ingressClass?: string;
   accessLog: boolean;
   /** Folder with tls.crt and tls.key, for handshakes that no object has a certificate for. */
   defaultCertificate?: string;
@@ -95,7 +95,7 @@ export async function launch(
     logger,
     metrics,
     health,
-    ...(options.ingressClass === undefined ? {} : { ingressClass: options.ingressClass }),
+    ...modelChoices(options),
   });
   const { http, https } = proxy.addresses();
   return {

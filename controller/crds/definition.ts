@@ -79,7 +79,7 @@ function definitionOf({ kind, shortName, description, spec }: CustomKind, descri
   return {
     apiVersion: "apiextensions.k8s.io/v1",
     kind: "CustomResourceDefinition",
-    metadata: { name: `${plural}.${GROUP}` },
+    metadata: { name: `${plural}.${GROUP}`, labels: { app: "njet-ingress" } },
     spec: {
       group: GROUP,
       scope: "Namespaced",

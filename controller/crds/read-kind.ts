@@ -16,7 +16,7 @@ export function readKind(kind: Kind): FieldRecord {
   for (let walk = 0; walk < WALKS; walk += 1) {
     const field = new RecordingField(object, walk);
     field.isRequiredMap();
-    parseKind(field, meta, { checker, crossNamespaceServices: true });
+    parseKind(field, meta, { checker });
   }
   const spec = object.field("spec");
   checkNames(spec);

@@ -36,7 +36,9 @@ const RELIST_AFTER = 4;
  * resume from the last one seen; start over on 410 Gone) and "Retrieving large results sets in chunks".
  */
 export class ReflectorMachine {
-  readonly #type: ResourceType;
+  readonly #wanted: ResourceType;
+  /** As wanted, or in its older version. */
+  #type: ResourceType;
   readonly #backoff: Backoff;
   readonly #random: () => number;
   /** `namespace/name` -> resourceVersion. */
@@ -54,9 +56,15 @@ export class ReflectorMachine {
   #absences = 0;
 
   constructor(type: ResourceType, random: () => number) {
+    this.#wanted = type;
     this.#type = type;
     this.#random = random;
     this.#backoff = new Backoff(random);
+  }
+
+  /** What to ask the server for: an older version where it does not serve the wanted one. */
+  get type(): ResourceType {
+    return this.#type;
   }
 
   /** True once the whole collection was read, or is known to be missing where it may be. */
@@ -114,10 +122,16 @@ export class ReflectorMachine {
 
   /**
    * A list that failed. On 410 the token of its next page is too old, and it starts over at once. A collection that the
-   * cluster may do without is complete with a 404; one that we may do without, with a 403.
+   * cluster may do without is complete with a 404 (in each of its versions); one that we may do without, with a 403.
    */
   listFailed(error: unknown): Change[] {
     const status = statusOf(error);
+    const { olderVersion } = this.#type;
+    if (status === 404 && olderVersion !== undefined) {
+      this.#startOver();
+      this.#type = { ...this.#wanted, apiVersion: olderVersion, olderVersion: undefined };
+      return [];
+    }
     const expired = status === 410 && this.#continueToken !== "";
     this.#startOver();
     this.#wait = this.#backoff.next(error instanceof ApiError ? error.retryAfter : 0);
@@ -176,6 +190,7 @@ export class ReflectorMachine {
   }
 
   #startOver(): void {
+    this.#type = this.#wanted;
     this.#next = "list";
     this.#continueToken = "";
     this.#listed = new Set();

@@ -79,8 +79,9 @@ export class Reflector {
   }
 
   async #list(continueToken: string): Promise<void> {
-    const { client, type, namespace, pageSize } = this.#options;
+    const { client, namespace, pageSize } = this.#options;
     const wasComplete = this.complete;
+    const { type } = this.#machine;
     let changes: Change[];
     try {
       const path = listPath(type, namespace, pageSize ?? PAGE, continueToken);
@@ -90,6 +91,8 @@ export class Reflector {
     } catch (error) {
       if (this.#end.signal.aborted) return;
       changes = this.#machine.listFailed(error);
+      const asksOlder = type.olderVersion !== undefined && this.#machine.type.apiVersion === type.olderVersion;
+      if (asksOlder) return;
       if (this.#machine.missing) this.#say("info", "a kind is not installed in the cluster; it is looked for", error);
       else if (statusOf(error) !== 410) this.#say("warn", "cannot list", error);
     }
@@ -97,11 +100,11 @@ export class Reflector {
   }
 
   async #watch(resourceVersion: string, timeoutSeconds: number): Promise<void> {
-    const { client, type, namespace, clock, silenceMs } = this.#options;
+    const { client, namespace, clock, silenceMs } = this.#options;
     // Of its own, so that leaving the loop on an error ends the request too.
     const request = new AbortController();
     const signal = AbortSignal.any([this.#end.signal, request.signal]);
-    const path = watchPath(type, namespace, resourceVersion, timeoutSeconds);
+    const path = watchPath(this.#machine.type, namespace, resourceVersion, timeoutSeconds);
     let failure: unknown;
     try {
       this.#machine.watchBegan(clock.now());

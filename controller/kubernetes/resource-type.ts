@@ -5,6 +5,8 @@ export interface ResourceType {
   kind: Kind | "Namespace";
   /** `group/version`, or `v1` for the core group. */
   apiVersion: string;
+  /** An older version, for clusters that serve no other. */
+  olderVersion?: string;
   plural: string;
   namespaced: boolean;
   fieldSelector?: string;
@@ -41,6 +43,16 @@ export const NAMESPACED_TYPES: readonly ResourceType[] = [
   { ...core, kind: "Secret", plural: "secrets", namespaced: true, fieldSelector: "type=kubernetes.io/tls" },
   { ...custom, kind: "VirtualServer", plural: "virtualservers" },
   { ...custom, kind: "VirtualServerRoute", plural: "virtualserverroutes" },
+  // Without the right to see grants nothing is granted, and everything else goes on.
+  {
+    kind: "ReferenceGrant",
+    apiVersion: "gateway.networking.k8s.io/v1",
+    olderVersion: "gateway.networking.k8s.io/v1beta1",
+    plural: "referencegrants",
+    namespaced: true,
+    mayBeMissing: true,
+    mayBeForbidden: true,
+  },
 ];
 
 /** The namespaces that carry the labels. */

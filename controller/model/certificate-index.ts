@@ -4,6 +4,7 @@ import { refText } from "../resources/object-ref.js";
 import { type Problem, quote } from "../resources/problem.js";
 import { AgeOrdered, compareText } from "./age.js";
 import { Links } from "./links.js";
+import type { ReferenceIndex } from "./reference-index.js";
 import type { Certificate } from "./types.js";
 
 /** A Secret; `fragment` is missing if it is of another type or not usable. */
@@ -38,10 +39,12 @@ export class CertificateIndex {
   readonly #findings = new Map<string, Map<string, Problem>>();
   readonly #dirty = new Set<string>();
   readonly #exclusiveOwner: (host: string) => string | undefined;
+  readonly #references: ReferenceIndex;
 
   /** `exclusiveOwner` names the VirtualServer (`Kind/namespace/name`) that has a host, if one has. */
-  constructor(exclusiveOwner: (host: string) => string | undefined) {
+  constructor(exclusiveOwner: (host: string) => string | undefined, references: ReferenceIndex) {
     this.#exclusiveOwner = exclusiveOwner;
+    this.#references = references;
   }
 
   /** `name` is `namespace/name`. */
@@ -72,7 +75,7 @@ export class CertificateIndex {
     }
   }
 
-  /** The owner of the host may have changed. */
+  /** The owner of the host, or what its objects may refer to, may have changed. */
   touchHost(host: string): void {
     if (this.#claims.has(host)) this.#dirty.add(host);
   }
@@ -147,8 +150,12 @@ export class CertificateIndex {
       const object = refText(claim.meta.ref);
       const entitled = owner === undefined ? claim.meta.ref.kind !== "VirtualServer" : object === owner;
       if (!entitled) continue;
-      const secret = this.#secrets.get(claim.request.secret);
-      const problem = secretProblem(claim.request, secret) ?? takenProblem(claim.request, chosen?.claim);
+      const refusal = this.#references.refusal(claim.request.reference);
+      const secret = refusal === undefined ? this.#secrets.get(claim.request.secret) : undefined;
+      const problem =
+        (refusal && { ...refusal, message: `${refusal.message}; the default certificate is served` }) ??
+        secretProblem(claim.request, secret) ??
+        takenProblem(claim.request, chosen?.claim);
       if (problem !== undefined) findings.set(object, { ...problem, path: claim.request.path, severity: "warning" });
       if (chosen === undefined && secret?.fragment !== undefined) {
         chosen = { claim, certificate: certificateOf(claim.request, secret.fragment) };

@@ -6,7 +6,7 @@ import { AgeOrdered, compareAge, compareText } from "./age.js";
 import { digest } from "./digest.js";
 import { HostResult } from "./host-result.js";
 import { buildIngressHost, defaultBackendOf, sortRoutes } from "./ingress-host.js";
-import { buildVirtualServerHost, type FindRoute } from "./virtual-server-host.js";
+import { buildVirtualServerHost, type DelegationTargets } from "./virtual-server-host.js";
 
 /** Objects that claim hosts. */
 export type Claimant = IngressFragment | VirtualServerFragment;
@@ -16,7 +16,7 @@ export interface Exchange {
   /** What the index holds of the object. */
   before: Claimant | undefined;
   after: Claimant | undefined;
-  findRoute: FindRoute;
+  targets: DelegationTargets;
 }
 
 /** What a rebuild changed. */
@@ -46,10 +46,10 @@ export class HostIndex {
   readonly #withDefault = new AgeOrdered<IngressFragment>();
   readonly #built = new Map<string, { result: HostResult; pattern: string; digest: string }>();
   readonly #dirty = new Set<string>();
-  readonly #findRoute: FindRoute;
+  readonly #targets: DelegationTargets;
 
-  constructor(findRoute: FindRoute) {
-    this.#findRoute = findRoute;
+  constructor(targets: DelegationTargets) {
+    this.#targets = targets;
   }
 
   add(fragment: Claimant): void {
@@ -158,7 +158,7 @@ export class HostIndex {
     const claims = this.#claimsOf(host, exchange);
     const oldest = claims?.oldest;
     if (oldest?.kind === "VirtualServer") {
-      buildVirtualServerHost(oldest, exchange?.findRoute ?? this.#findRoute, result);
+      buildVirtualServerHost(oldest, exchange?.targets ?? this.#targets, result);
       rejectAll([...(claims ?? [])].slice(1), oldest, host, result);
       return result;
     }

@@ -2,20 +2,23 @@ import type { PatternChecker } from "../../core-wasm/binding/api.js";
 import { patternText } from "../../core-wasm/binding/source.js";
 import type { ApplyFailure } from "../proxies/proxy.js";
 import type { PlanStep } from "../reconcile/plan.js";
-import type { RoutingFragment, VirtualServerRouteFragment } from "../resources/fragments.js";
+import type { ReferenceGrantFragment, RoutingFragment, VirtualServerRouteFragment } from "../resources/fragments.js";
 import { type ObjectRef, refText } from "../resources/object-ref.js";
 import type { ParseContext } from "../resources/parse-context.js";
 import { type ParsedObject, parseObject } from "../resources/parse-object.js";
 import { type Problem, quote } from "../resources/problem.js";
+import type { Reference } from "../resources/reference.js";
 import { compareText } from "./age.js";
 import { CertificateIndex } from "./certificate-index.js";
 import { ClassRules, type SourceKind } from "./classes.js";
 import { claimedHosts, HostIndex } from "./host-index.js";
 import { Links } from "./links.js";
 import { type ObjectState, refusedState, stateOf } from "./object-state.js";
+import { type CrossNamespaceRules, ReferenceIndex } from "./reference-index.js";
 import { Refusals } from "./refusals.js";
 import type { ModelChange, ModelSnapshot } from "./types.js";
 import { UpstreamIndex } from "./upstream-index.js";
+import type { DelegationTargets } from "./virtual-server-host.js";
 import { type Displaced, type Neighbours, WhatIf } from "./what-if.js";
 
 /** An object that came, changed (`object` is its new content, any JSON value) or went (`object` is undefined). */
@@ -35,8 +38,8 @@ export interface ModelOptions {
   ingressClass?: string;
   /** Value of --controller-class; `njet.org/ingress-controller` if absent. */
   controllerClass?: string;
-  /** Whether upstreams of VirtualServers may name services of other namespaces. */
-  crossNamespaceServices?: boolean;
+  /** Values of --cross-namespace-routes and --cross-namespace-services. */
+  crossNamespace?: Partial<CrossNamespaceRules>;
 }
 
 /** What a change of one object would do. */
@@ -65,8 +68,10 @@ export class RoutingModel {
   readonly #standing = new Map<string, boolean>();
   /** From a VirtualServerRoute (`namespace/name`) to the hosts that delegate to it. */
   readonly #delegations = new Links();
+  readonly #references: ReferenceIndex;
+  readonly #targets: DelegationTargets;
   readonly #hosts: HostIndex;
-  readonly #upstreams = new UpstreamIndex();
+  readonly #upstreams: UpstreamIndex;
   readonly #certificates: CertificateIndex;
   /** What the indices say as they are. */
   readonly #now: Neighbours = {
@@ -79,10 +84,16 @@ export class RoutingModel {
   #reclassed = 0;
 
   constructor(options: ModelOptions) {
-    this.#context = { checker: options.checker, crossNamespaceServices: options.crossNamespaceServices ?? false };
+    this.#context = { checker: options.checker };
     this.#classes = new ClassRules(options.ingressClass ?? "njet", options.source, options.controllerClass);
-    this.#hosts = new HostIndex((name) => this.#findRoute(name));
-    this.#certificates = new CertificateIndex((host) => this.#hosts.exclusiveOwner(host));
+    this.#references = new ReferenceIndex(options.crossNamespace);
+    this.#targets = {
+      find: (name) => this.#findRoute(name),
+      refusal: (reference) => this.#references.refusal(reference),
+    };
+    this.#hosts = new HostIndex(this.#targets);
+    this.#upstreams = new UpstreamIndex(this.#references);
+    this.#certificates = new CertificateIndex((host) => this.#hosts.exclusiveOwner(host), this.#references);
   }
 
   /** How many objects were parsed, or looked at because their class changed, and how many pieces were built so far. */
@@ -133,7 +144,8 @@ export class RoutingModel {
   }
 
   /**
-   * What `update` with this change, and `problems` of its object after it, would say; the model stays as it is. Answers
+   * What `update` with this change, and `problems` of its object after it, would say; the model stays as it is, and the
+   * proxy, which may refuse what the model takes, is not asked. Answers
    * for objects that bring routes (Ingress, VirtualServer, VirtualServerRoute); others are only parsed. The cost follows
    * the object and the hosts that it claims, not the number of objects. Patterns are checked by `checker`.
    */
@@ -149,7 +161,7 @@ export class RoutingModel {
     const held = this.#objects.get(refText(ref));
     const before = held?.kind === "routing" && held.served ? held.fragment : undefined;
     const indices = { hosts: this.#hosts, upstreams: this.#upstreams, certificates: this.#certificates };
-    const then = new WhatIf(indices, (route) => this.#findRoute(route), before, entry.fragment);
+    const then = new WhatIf(indices, this.#targets, before, entry.fragment);
     return { state: this.#stateOfServed(entry, entry.fragment, then), displaced: then.displaced() };
   }
 
@@ -157,7 +169,8 @@ export class RoutingModel {
   referencedBy(ref: ObjectRef): string | undefined {
     for (const host of this.#delegations.of(`${ref.namespace}/${ref.name}`)) {
       const owner = this.#hosts.exclusiveOwner(host);
-      if (owner?.startsWith("VirtualServer/")) return owner.slice("VirtualServer/".length);
+      const takesPart = this.#hosts.resultOf(host)?.participants.has(refText(ref));
+      if (takesPart && owner?.startsWith("VirtualServer/")) return owner.slice("VirtualServer/".length);
     }
     return undefined;
   }
@@ -198,13 +211,24 @@ export class RoutingModel {
     if (kind === "IngressClass") this.#classes.set(ref.name, entry?.kind === "class" ? entry.fragment : undefined);
     if (kind === "Service") this.#upstreams.setService(name, entry?.kind === "service" ? entry.fragment : undefined);
     if (kind === "EndpointSlice") this.#upstreams.setSlice(name, entry?.kind === "slice" ? entry.fragment : undefined);
+    if (kind === "ReferenceGrant") this.#setGrant(name, entry?.kind === "grant" ? entry.fragment : undefined);
     if (kind === "Secret") this.#certificates.setSecret(name, entry?.kind === "secret" ? entry : undefined);
+  }
+
+  /** A grant that comes, changes or goes touches what it makes different. */
+  #setGrant(name: string, grant: ReferenceGrantFragment | undefined): void {
+    for (const { kind, item } of this.#references.setGrant(name, grant)) {
+      if (kind === "Service") this.#upstreams.touch(item);
+      else if (kind === "Secret") this.#certificates.touchHost(item);
+      else this.#hosts.touch(item);
+    }
   }
 
   #serve(entry: RoutingEntry): void {
     entry.served = true;
     const fragment = entry.fragment;
     if (fragment === undefined) return;
+    for (const { reference, item } of referencesOf(fragment)) this.#references.use(reference, item);
     for (const upstream of fragment.upstreams) this.#upstreams.declare(upstream);
     this.#certificates.request(fragment.meta, fragment.certificates);
     if (fragment.kind === "VirtualServerRoute") this.#touchDelegating(fragment);
@@ -216,6 +240,7 @@ export class RoutingModel {
     entry.served = false;
     const fragment = entry.fragment;
     if (fragment === undefined) return;
+    for (const { reference, item } of referencesOf(fragment)) this.#references.release(reference, item);
     for (const upstream of fragment.upstreams) this.#upstreams.withdraw(upstream);
     this.#certificates.withdraw(fragment.meta, fragment.certificates);
     if (fragment.kind === "VirtualServerRoute") this.#touchDelegating(fragment);
@@ -267,7 +292,8 @@ export class RoutingModel {
   #stateOfServed(entry: RoutingEntry, fragment: RoutingFragment, around: Neighbours = this.#now): ObjectState {
     const key = refText(entry.ref);
     const problems = [...entry.problems];
-    const refused = this.#refusedOf(fragment, around);
+    // What the proxy has refused was another version of the object: it must not stand in the way of a repair.
+    const refused = around === this.#now ? this.#refusedOf(fragment) : [];
     const hosts = fragment.kind === "VirtualServerRoute" ? new Set([fragment.host]) : claimedHosts(fragment);
     let rejected = false;
     let takesPart = false;
@@ -294,13 +320,13 @@ export class RoutingModel {
   }
 
   /** What the proxy has refused of an object. Without the rules of its only host nothing of it is in force. */
-  #refusedOf(fragment: RoutingFragment, around: Neighbours): Problem[] {
+  #refusedOf(fragment: RoutingFragment): Problem[] {
     const problems: Problem[] = [];
     if (this.#refusals.empty) return problems;
     const isIngress = fragment.kind === "Ingress";
     const key = refText(fragment.meta.ref);
     for (const host of fragment.kind === "VirtualServerRoute" ? [fragment.host] : claimedHosts(fragment)) {
-      const result = around.resultOf(host);
+      const result = this.#hosts.resultOf(host);
       if (result?.rules === undefined || !result.participants.has(key)) continue;
       const refused = this.#refusals.of({ kind: "host", piece: patternText(result.rules.pattern) });
       if (refused) problems.push({ ...refused, path: "", severity: isIngress ? "warning" : "error" });
@@ -322,6 +348,20 @@ export class RoutingModel {
 function delegatedNames(fragment: RoutingFragment): string[] {
   if (fragment.kind !== "VirtualServer") return [];
   return fragment.entries.filter((entry) => entry.kind === "delegated").map((entry) => entry.to);
+}
+
+/** References to other namespaces, each with the upstream or host that depends on it. */
+function referencesOf(fragment: RoutingFragment): { reference: Reference; item: string }[] {
+  const delegated = fragment.kind === "VirtualServer" ? fragment.entries : [];
+  const all = [
+    ...fragment.upstreams.map(({ reference, key }) => ({ reference, item: key })),
+    ...fragment.certificates.map(({ reference, host }) => ({ reference, item: host })),
+    ...delegated.map((entry) => ({
+      reference: entry.kind === "delegated" ? entry.reference : undefined,
+      item: hostOf(fragment),
+    })),
+  ];
+  return all.flatMap(({ reference, item }) => (reference === undefined ? [] : [{ reference, item }]));
 }
 
 function hostOf(fragment: RoutingFragment): string {

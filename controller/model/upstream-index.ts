@@ -4,11 +4,20 @@ import { compareText } from "./age.js";
 import { digest } from "./digest.js";
 import { Links } from "./links.js";
 import { findPeers, findServicePort, type PeersResult } from "./peers.js";
+import type { ReferenceIndex, Refusal } from "./reference-index.js";
 import type { Upstream } from "./types.js";
+
+interface BuiltUpstream {
+  upstream: Upstream;
+  digest: string;
+  problem?: PeersResult["problem"];
+  refusal?: Refusal;
+}
 
 /**
  * Upstreams and where their peers come from. An upstream exists while the rules of some host lead to it; without peers
- * it answers 503. A change of a service or slice rebuilds only the upstreams of that service.
+ * it answers 503, also where its service is of another namespace and may not be used. A change of a service or slice
+ * rebuilds only the upstreams of that service.
  */
 export class UpstreamIndex {
   /** How many upstreams were built so far. */
@@ -20,8 +29,15 @@ export class UpstreamIndex {
   readonly #declared = new Map<string, UpstreamDeclaration>();
   readonly #byService = new Links();
   readonly #references = new Map<string, number>();
-  readonly #built = new Map<string, { upstream: Upstream; digest: string; problem?: PeersResult["problem"] }>();
+  readonly #built = new Map<string, BuiltUpstream>();
   readonly #dirty = new Set<string>();
+
+  readonly #foreign: ReferenceIndex;
+
+  /** `foreign` knows which services of other namespaces may be used. */
+  constructor(foreign: ReferenceIndex) {
+    this.#foreign = foreign;
+  }
 
   /** `name` is `namespace/name`. */
   setService(name: string, service: ServiceFragment | undefined): void {
@@ -55,6 +71,11 @@ export class UpstreamIndex {
     this.#declared.delete(upstream.key);
     this.#byService.unlink(upstream.service, upstream.key);
     this.#dirty.add(upstream.key);
+  }
+
+  /** What the upstream may refer to may have changed. */
+  touch(key: string): void {
+    this.#dirty.add(key);
   }
 
   /** Another host leads to the upstream. */
@@ -101,21 +122,28 @@ export class UpstreamIndex {
 
   /** Why the upstream has no peers, as a problem of the object that declares it. */
   problemOf(declaration: UpstreamDeclaration): Problem | undefined {
-    return problemOf(declaration, this.#built.get(declaration.key)?.problem);
+    const { refusal, problem } = this.#built.get(declaration.key) ?? {};
+    return refusal === undefined ? problemOf(declaration, problem) : refusalOf(declaration, refusal);
   }
 
   /** As problemOf, if the upstream were declared and requests led to it. */
   problemIfUsed(declaration: UpstreamDeclaration): Problem | undefined {
+    const refusal = this.#foreign.refusal(declaration.reference);
+    if (refusal !== undefined) return refusalOf(declaration, refusal);
     const port = findServicePort(this.#services.get(declaration.service), declaration.port);
     return problemOf(declaration, typeof port === "string" ? port : undefined);
   }
 
-  #build(declaration: UpstreamDeclaration) {
+  #build(declaration: UpstreamDeclaration): BuiltUpstream {
     this.rebuilt += 1;
     const { key, display, balancing, transport, service, port } = declaration;
     const { method, limits, healthCheck, sessionCookie, queue } = balancing;
     const slices = this.#slices.get(service)?.values() ?? [];
-    const { peers, problem } = findPeers(this.#services.get(service), port, slices, sessionCookie !== undefined);
+    const refusal = this.#foreign.refusal(declaration.reference);
+    const { peers, problem }: PeersResult =
+      refusal === undefined
+        ? findPeers(this.#services.get(service), port, slices, sessionCookie !== undefined)
+        : { peers: [] };
     const upstream: Upstream = {
       peers: { key, display, method, peers, limits, ...(sessionCookie && { sessionCookie: sessionCookie.name }) },
       transport,
@@ -123,12 +151,16 @@ export class UpstreamIndex {
       ...(sessionCookie && { sessionCookie }),
       ...(queue && { queue }),
     };
-    return { upstream, digest: digest(upstream), problem };
+    return { upstream, digest: digest(upstream), ...(problem && { problem }), ...(refusal && { refusal }) };
   }
 
   #touchService(service: string): void {
     for (const key of this.#byService.of(service)) this.#dirty.add(key);
   }
+}
+
+function refusalOf({ path }: UpstreamDeclaration, refusal: Refusal): Problem {
+  return { path, code: refusal.code, message: `${refusal.message}; requests are answered 503`, severity: "warning" };
 }
 
 function problemOf({ service, port, path }: UpstreamDeclaration, code: PeersResult["problem"]): Problem | undefined {

@@ -4,21 +4,32 @@ import type { TlsRedirect, VirtualServerFragment, VirtualServerRouteFragment } f
 import { refText } from "../resources/object-ref.js";
 import { pathKey } from "../resources/path-rule.js";
 import { quote } from "../resources/problem.js";
+import type { Reference } from "../resources/reference.js";
 import { withheldRoute } from "../resources/routes.js";
 import type { HostResult } from "./host-result.js";
 import { hostPattern } from "./pattern-text.js";
+import type { Refusal } from "./reference-index.js";
 
-/** Finds a VirtualServerRoute that is valid and of a served class by `namespace/name`. */
-export type FindRoute = (name: string) => VirtualServerRouteFragment | undefined;
+/** What a VirtualServer may delegate to. */
+export interface DelegationTargets {
+  /** A VirtualServerRoute that is valid and of a served class, by `namespace/name`. */
+  find(name: string): VirtualServerRouteFragment | undefined;
+  /** Why the delegation to another namespace does not act; undefined if it does. */
+  refusal(reference: Reference | undefined): Refusal | undefined;
+}
 
 type Delegation = Extract<VirtualServerFragment["entries"][number], { kind: "delegated" }>;
 
 /**
  * Puts together the rules of the host of a VirtualServer. Subroutes stand where their path is delegated, so that
- * regexes keep one written order. A delegated path whose VirtualServerRoute is missing or unusable answers 503: it
- * must not fall through to a shorter path that belongs to somebody else.
+ * regexes keep one written order. A delegated path whose VirtualServerRoute is missing, unusable or not to be used answers
+ * 503: it must not fall through to a shorter path that belongs to somebody else.
  */
-export function buildVirtualServerHost(server: VirtualServerFragment, findRoute: FindRoute, result: HostResult): void {
+export function buildVirtualServerHost(
+  server: VirtualServerFragment,
+  targets: DelegationTargets,
+  result: HostResult,
+): void {
   const routes = new RouteCollector(result);
   result.participants.add(refText(server.meta.ref));
   for (const entry of server.entries) {
@@ -26,7 +37,7 @@ export function buildVirtualServerHost(server: VirtualServerFragment, findRoute:
       routes.add(entry.route, server, entry.path);
       continue;
     }
-    const target = usableTarget(server, entry, findRoute, result);
+    const target = usableTarget(server, entry, targets, result);
     if (target === undefined) {
       routes.add(unavailable(server, entry), server, entry.path);
       continue;
@@ -68,11 +79,21 @@ class RouteCollector {
 function usableTarget(
   server: VirtualServerFragment,
   entry: Delegation,
-  findRoute: FindRoute,
+  targets: DelegationTargets,
   result: HostResult,
 ): VirtualServerRouteFragment | undefined {
-  const target = findRoute(entry.to);
+  const target = targets.find(entry.to);
   const name = `VirtualServerRoute/${entry.to}`;
+  const refusal = targets.refusal(entry.reference);
+  if (refusal !== undefined) {
+    const { code, message } = refusal;
+    result.warn(server.meta, { path: entry.path, code, message: `${message}; the path answers 503` });
+    if (target?.host === server.host) {
+      const by = `${refText(server.meta.ref)} delegates ${quote(entry.label)} to this object, without effect`;
+      result.warn(target.meta, { path: "", code, message: `${by}: ${message}` });
+    }
+    return undefined;
+  }
   if (target === undefined) {
     const message = `${name} is missing, invalid or of another class; the path answers 503`;
     result.warn(server.meta, { path: entry.path, code: "ROUTE_MISSING", message });

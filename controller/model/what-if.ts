@@ -5,7 +5,7 @@ import type { CertificateIndex } from "./certificate-index.js";
 import { type Claimant, claimedHosts, type Exchange, type HostIndex } from "./host-index.js";
 import type { HostResult } from "./host-result.js";
 import type { UpstreamIndex } from "./upstream-index.js";
-import type { FindRoute } from "./virtual-server-host.js";
+import type { DelegationTargets } from "./virtual-server-host.js";
 
 /** What becomes of an object among the others. */
 export interface Neighbours {
@@ -39,7 +39,7 @@ export class WhatIf implements Neighbours {
   /** `before` is what the indices hold of the object, if anything. */
   constructor(
     indices: { hosts: HostIndex; upstreams: UpstreamIndex; certificates: CertificateIndex },
-    findRoute: FindRoute,
+    targets: DelegationTargets,
     before: RoutingFragment | undefined,
     after: RoutingFragment,
   ) {
@@ -51,7 +51,7 @@ export class WhatIf implements Neighbours {
     this.#exchange = {
       before: claimant(before),
       after: claimant(after),
-      findRoute: after.kind === "VirtualServerRoute" ? instead(findRoute, after) : findRoute,
+      targets: after.kind === "VirtualServerRoute" ? instead(targets, after) : targets,
     };
   }
 
@@ -108,10 +108,13 @@ function claimant(fragment: RoutingFragment | undefined): Claimant | undefined {
   return fragment === undefined || fragment.kind === "VirtualServerRoute" ? undefined : fragment;
 }
 
-function instead(findRoute: FindRoute, route: VirtualServerRouteFragment): FindRoute {
+function instead(targets: DelegationTargets, route: VirtualServerRouteFragment): DelegationTargets {
   const { namespace, name } = route.meta.ref;
   const own = `${namespace}/${name}`;
-  return (wanted) => (wanted === own ? route : findRoute(wanted));
+  return {
+    find: (wanted) => (wanted === own ? route : targets.find(wanted)),
+    refusal: (reference) => targets.refusal(reference),
+  };
 }
 
 function lossKey({ code, path }: Problem): string {

@@ -4,6 +4,8 @@ import { ProblemList, quote } from "./problem.js";
 /** Annotations of the NGINX family: one that has no effect must not be silent, for people come here with many. */
 const FAMILY_PREFIXES = ["nginx.ingress.kubernetes.io/", "nginx.org/", "nginx.com/", "njet.org/"];
 const USE_REGEX = ["njet.org/use-regex", "nginx.ingress.kubernetes.io/use-regex"];
+/** Namespace of the Secrets of an Ingress, which itself can name none; the second is Contour's, with the same meaning. */
+export const TLS_NAMESPACE_ANNOTATIONS = ["njet.org/tls-cert-namespace", "projectcontour.io/tls-cert-namespace"];
 export const CLASS_ANNOTATION = "kubernetes.io/ingress.class";
 
 /** Names that say whether the paths of an Ingress are patterns. */

@@ -9,6 +9,7 @@ import type {
 } from "../../core-wasm/binding/source.js";
 import type { Upstream, UpstreamTransport } from "../model/types.js";
 import type { ObjectMeta } from "./metadata.js";
+import type { Reference } from "./reference.js";
 
 /** The port of a service, as a backend names it. */
 export type PortRef = number | string;
@@ -27,6 +28,8 @@ export interface UpstreamDeclaration {
   display: string;
   /** `namespace/name` of the service. */
   service: string;
+  /** Where the service is of another namespace. */
+  reference?: Reference;
   port: PortRef;
   balancing: Balancing;
   transport: UpstreamTransport;
@@ -38,6 +41,8 @@ export interface UpstreamDeclaration {
 export interface CertificateRequest {
   host: string;
   secret: string;
+  /** Where the Secret is of another namespace. */
+  reference?: Reference;
   path: string;
 }
 
@@ -59,8 +64,9 @@ export interface IngressFragment {
 }
 
 /**
- * A route of a VirtualServer: one of its own, or a path that is delegated to a VirtualServerRoute. What is `withheld`
- * answers 500, since policies that do not act guard it. Error pages of a delegated path are for routes that have none.
+ * A route of a VirtualServer: one of its own, or a path that is delegated to a VirtualServerRoute (`to`, with a `reference`
+ * where it is of another namespace). What is `withheld` answers 500, since policies that do not act guard it. Error pages of
+ * a delegated path are for routes that have none.
  */
 export type VirtualServerEntry =
   | { kind: "own"; route: Route; path: string }
@@ -69,6 +75,7 @@ export type VirtualServerEntry =
       rule: PathRule;
       label: string;
       to: string;
+      reference?: Reference;
       path: string;
       errorPages: ErrorPage[];
       withheld: boolean;
@@ -135,6 +142,15 @@ export interface EndpointSliceFragment {
   service?: string;
   ports: { name: string; port: number }[];
   endpoints: Endpoint[];
+}
+
+/** What the objects of a namespace may be referred to by: each `from` may refer to each `to`. */
+export interface ReferenceGrantFragment {
+  /** Namespace of the grant, and of what is referred to. */
+  namespace: string;
+  from: { group: string; kind: string; namespace: string }[];
+  /** Without a name: every object of the kind. */
+  to: { group: string; kind: string; name?: string }[];
 }
 
 /** A usable certificate with its key. */

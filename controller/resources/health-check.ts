@@ -43,6 +43,10 @@ const PROBE_PATH: Shape = { patterns: [/^\/[\x21-\x7e]*$/] };
 const STATUS_MATCH: Shape = { patterns: [new RegExp(`^!? *${STATUS_RANGE}( +${STATUS_RANGE})* *$`)] };
 const PROBE_HEADER_NAME: Shape = { ...HEADER_NAME, not: [...(HEADER_NAME.not ?? []), /^expect$/i] };
 const PROBE_HEADER_VALUE: Shape = { patterns: [/^[\x20-\x7e]*$/] };
+const ONE_HOST = "a request has one Host; servers refuse a second one";
+const PROBE_HEADERS: Shape = {
+  rules: [{ cel: "self.filter(header, header.name.lowerAscii() == 'host').size() <= 1", message: ONE_HOST }],
+};
 const NEEDS_MANDATORY = "needs mandatory: true";
 const HEALTH_CHECK: Shape = {
   rules: [
@@ -189,7 +193,7 @@ function readTls(field: Field): boolean | undefined {
 function readHeaders(list: Field): HealthCheck["headers"] {
   const headers: HealthCheck["headers"] = [];
   let host = false;
-  for (const item of list.items(MAX_HEADERS)) {
+  for (const item of list.shaped(PROBE_HEADERS).items(MAX_HEADERS)) {
     if (!item.isRequiredMap()) continue;
     item.warnUnknown(["name", "value"]);
     const name = readHeaderName(item.get("name").shaped(PROBE_HEADER_NAME));
@@ -202,7 +206,7 @@ function readHeaders(list: Field): HealthCheck["headers"] {
       item.get("name").error("HEADER_INVALID", `${name} is about a body, and a probe has none`);
     }
     if (name?.toLowerCase() === "host") {
-      if (host) item.get("name").error("HEADER_INVALID", "a request has one Host; servers refuse a second one");
+      if (host) item.get("name").error("HEADER_INVALID", ONE_HOST);
       host = true;
     }
     if (name !== undefined && value !== undefined) headers.push({ name, value });

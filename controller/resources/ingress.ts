@@ -1,5 +1,11 @@
 import type { Outcome, Route } from "../../core-wasm/binding/source.js";
-import { PATH_ANNOTATIONS, readUseRegex, warnAnnotations } from "./annotations.js";
+import {
+  PATH_ANNOTATIONS,
+  readAnnotation,
+  readUseRegex,
+  TLS_NAMESPACE_ANNOTATIONS,
+  warnAnnotations,
+} from "./annotations.js";
 import type { Field } from "./field.js";
 import type {
   Balancing,
@@ -15,12 +21,13 @@ import { readHost, readObjectName, readPort, readPortName, readServiceName } fro
 import { type ObjectRef, refText } from "./object-ref.js";
 import type { ParseContext } from "./parse-context.js";
 import { readIngressPath } from "./path-rule.js";
+import { crossReference } from "./reference.js";
 
 /** Ingress networking.k8s.io/v1. Problems go to the list of `object`; the fragment counts only if none is an error. */
 export function parseIngress(object: Field, meta: ObjectMeta, context: ParseContext): IngressFragment {
   checkApiVersion(object, "networking.k8s.io/v1");
   object.warnUnknown(["apiVersion", "kind", "metadata", "spec", "status"]);
-  warnAnnotations(meta.annotations, [...PATH_ANNOTATIONS, ...BALANCING_ANNOTATIONS]);
+  warnAnnotations(meta.annotations, [...PATH_ANNOTATIONS, ...BALANCING_ANNOTATIONS, ...TLS_NAMESPACE_ANNOTATIONS]);
   const useRegex = readUseRegex(meta.annotations);
   const spec = object.get("spec");
   const backends = new Backends(meta.ref, readIngressBalancing(meta.annotations));
@@ -37,7 +44,7 @@ export function parseIngress(object: Field, meta: ObjectMeta, context: ParseCont
     rules,
     ...(defaultBackend && { defaultBackend }),
     upstreams: backends.upstreams(),
-    certificates: readTls(spec.get("tls"), rules, meta.ref.namespace),
+    certificates: readTls(spec.get("tls"), rules, meta),
   };
 }
 
@@ -125,9 +132,11 @@ function readRules(
   });
 }
 
-/** A tls entry without hosts is meant for the hosts of the rules. */
-function readTls(list: Field, rules: readonly IngressRule[], namespace: string): CertificateRequest[] {
+/** A tls entry without hosts is meant for the hosts of the rules. An annotation may say that the Secrets are elsewhere. */
+function readTls(list: Field, rules: readonly IngressRule[], meta: ObjectMeta): CertificateRequest[] {
   const requests: CertificateRequest[] = [];
+  const elsewhere = readAnnotation(meta.annotations, TLS_NAMESPACE_ANNOTATIONS, readObjectName);
+  const namespace = elsewhere ?? meta.ref.namespace;
   for (const item of list.items()) {
     if (!item.isRequiredMap()) continue;
     item.warnUnknown(["hosts", "secretName"]);
@@ -140,8 +149,15 @@ function readTls(list: Field, rules: readonly IngressRule[], namespace: string):
     const secret = secretField.present && secretField.value !== "" ? readObjectName(secretField) : undefined;
     if (secret === undefined) continue;
     const named = hosts.length > 0 ? hosts : rules.map((rule) => rule.host).filter((host) => host !== "");
-    for (const host of new Set(named))
-      requests.push({ host, secret: `${namespace}/${secret}`, path: secretField.path });
+    const reference = crossReference(meta.ref, { kind: "Secret", namespace, name: secret });
+    for (const host of new Set(named)) {
+      requests.push({
+        host,
+        secret: `${namespace}/${secret}`,
+        ...(reference && { reference }),
+        path: secretField.path,
+      });
+    }
   }
   return requests;
 }

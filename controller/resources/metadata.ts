@@ -29,11 +29,11 @@ export function readMetadata(object: Field, ref: ObjectRef): ObjectMeta {
   };
 }
 
-/** Reports an error if the object names an API version other than `expected`; lists of the API server leave it out. */
-export function checkApiVersion(object: Field, expected: string): void {
+/** Reports an error if the object names an API version that is not `expected`; lists of the API server leave it out. */
+export function checkApiVersion(object: Field, ...expected: string[]): void {
   const version = object.get("apiVersion").text();
-  if (version !== undefined && version !== expected) {
-    object.get("apiVersion").error("API_VERSION", `${quote(version)} is not read; use ${expected}`);
+  if (version !== undefined && !expected.includes(version)) {
+    object.get("apiVersion").error("API_VERSION", `${quote(version)} is not read; use ${expected[0]}`);
   }
 }
 

@@ -26,8 +26,8 @@ const QUALIFIED_NAME: Shape = {
 };
 /** The same of a Service, whose name is one label. */
 const SERVICE_REFERENCE: Shape = { patterns: [new RegExp(`^(${LABEL}/)?${LABEL}$`)], maxLength: 127 };
-/** RFC 9110, section 5.6.2. */
-export const TOKEN: Shape = { patterns: [/^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/], maxLength: 4096 };
+/** RFC 9110, section 5.6.2; no header or cookie has a name that is longer. */
+export const TOKEN: Shape = { patterns: [/^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/], maxLength: 256 };
 
 /** A host of an object: lower case, wildcard only as the first label. Reports HOST_INVALID. */
 export function readHost(field: Field): string | undefined {

@@ -10,6 +10,7 @@ export const KINDS = [
   "Service",
   "EndpointSlice",
   "Secret",
+  "ReferenceGrant",
 ] as const;
 
 export type Kind = (typeof KINDS)[number];
@@ -38,7 +39,13 @@ const GROUPS: Record<Kind, string> = {
   Service: "",
   EndpointSlice: "discovery.k8s.io",
   Secret: "",
+  ReferenceGrant: "gateway.networking.k8s.io",
 };
+
+/** API group of a kind; the empty text for the core group. */
+export function groupOf(kind: Kind): string {
+  return GROUPS[kind];
+}
 
 /** Group of Ingress before Kubernetes 1.14; recognised so that an old file is refused with a reason. */
 const OLD_INGRESS_GROUP = "extensions";

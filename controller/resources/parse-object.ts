@@ -4,6 +4,7 @@ import { Field } from "./field.js";
 import type {
   EndpointSliceFragment,
   IngressClassFragment,
+  ReferenceGrantFragment,
   RoutingFragment,
   SecretFragment,
   ServiceFragment,
@@ -14,6 +15,7 @@ import { type ObjectMeta, readMetadata } from "./metadata.js";
 import type { ObjectRef } from "./object-ref.js";
 import type { ParseContext } from "./parse-context.js";
 import { type Problem, ProblemList } from "./problem.js";
+import { parseReferenceGrant } from "./reference-grant.js";
 import { parseTlsSecret, TLS_SECRET_TYPE } from "./secret.js";
 import { parseService } from "./service.js";
 import { parseVirtualServer } from "./virtual-server.js";
@@ -29,6 +31,7 @@ export type ParsedObject = { meta: ObjectMeta; problems: Problem[] } & (
   | { kind: "service"; fragment?: ServiceFragment }
   | { kind: "slice"; fragment?: EndpointSliceFragment }
   | { kind: "secret"; isTls: boolean; fragment?: SecretFragment }
+  | { kind: "grant"; fragment?: ReferenceGrantFragment }
   | { kind: "unserved" }
 );
 
@@ -75,6 +78,8 @@ export function parseKind(object: Field, meta: ObjectMeta, context: ParseContext
       const isTls = object.get("type").text() === TLS_SECRET_TYPE;
       return { kind: "secret", isTls, fragment: isTls ? parseTlsSecret(object) : undefined };
     }
+    case "ReferenceGrant":
+      return { kind: "grant", fragment: parseReferenceGrant(object, meta) };
     case "TransportServer":
     case "GlobalConfiguration":
     case "Policy":

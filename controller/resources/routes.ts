@@ -9,6 +9,7 @@ import { type ObjectRef, refText } from "./object-ref.js";
 import { readMatches, readOutcome } from "./outcome.js";
 import { pathKey, readLocation } from "./path-rule.js";
 import { quote } from "./problem.js";
+import { crossReference } from "./reference.js";
 import type { Shape } from "./shape.js";
 
 /** What the routes of one object have in common. */
@@ -110,7 +111,9 @@ function readEntry(
     if (parsed === undefined || to === undefined) return undefined;
     const { rule, label } = parsed;
     const path = item.get("route").path;
-    return { kind: "delegated", rule, label, to: `${to.namespace}/${to.name}`, path, errorPages, withheld };
+    const reference = crossReference(context.ref, { kind: "VirtualServerRoute", ...to });
+    const name = `${to.namespace}/${to.name}`;
+    return { kind: "delegated", rule, label, to: name, ...(reference && { reference }), path, errorPages, withheld };
   }
   const actions: ActionContext = { upstreamKeys: context.upstreamKeys, path: parsed };
   const matches = readMatches(item.get("matches"), actions, context.checker);

@@ -5,6 +5,7 @@ import type { UpstreamDeclaration } from "./fragments.js";
 import { readPort, readServiceName, readServiceReference, readUpstreamName } from "./names.js";
 import { type ObjectRef, refText } from "./object-ref.js";
 import { quote } from "./problem.js";
+import { crossReference } from "./reference.js";
 import type { Shape } from "./shape.js";
 import { readDuration, readSize } from "./units.js";
 
@@ -49,12 +50,12 @@ const BACKUP_WITH_PORT = "backup and backupPort are given together or not at all
 const UPSTREAM: Shape = { rules: [{ cel: "has(self.backup) == has(self.backupPort)", message: BACKUP_WITH_PORT }] };
 
 /** Reads `spec.upstreams`. Names must be unique; the key of the map is the name. */
-export function readUpstreams(list: Field, ref: ObjectRef, crossNamespace: boolean): Map<string, UpstreamDeclaration> {
+export function readUpstreams(list: Field, ref: ObjectRef): Map<string, UpstreamDeclaration> {
   const upstreams = new Map<string, UpstreamDeclaration>();
   for (const item of list.shaped(UPSTREAMS).items(MAX_UPSTREAMS)) {
     if (!item.shaped(UPSTREAM).isRequiredMap()) continue;
     const name = readUpstreamName(item.get("name"));
-    const upstream = readUpstream(item, `${refText(ref)}/${name}`, ref.namespace, crossNamespace);
+    const upstream = readUpstream(item, `${refText(ref)}/${name}`, ref);
     if (name === undefined || upstream === undefined) continue;
     if (upstreams.has(name)) item.get("name").error("DUPLICATE_NAME", `there is another upstream ${quote(name)}`);
     upstreams.set(name, upstream);
@@ -62,31 +63,20 @@ export function readUpstreams(list: Field, ref: ObjectRef, crossNamespace: boole
   return upstreams;
 }
 
-function readUpstream(
-  item: Field,
-  key: string,
-  namespace: string,
-  crossNamespace: boolean,
-): UpstreamDeclaration | undefined {
+function readUpstream(item: Field, key: string, ref: ObjectRef): UpstreamDeclaration | undefined {
   item.warnUnknown(FIELDS);
-  const service = readService(item.get("service"), namespace, crossNamespace);
+  const target = readServiceReference(item.get("service"), ref.namespace);
   const portField = item.get("port");
   const port = portField.required() ? readPort(portField) : undefined;
   const transport = readTransport(item);
   const balancing = readBalancing(item, transport);
   checkInactiveFields(item);
-  if (service === undefined || port === undefined) return undefined;
+  if (target === undefined || port === undefined) return undefined;
+  const service = `${target.namespace}/${target.name}`;
+  const reference = crossReference(ref, { kind: "Service", ...target });
   const path = item.get("service").path;
-  return { key, display: `${service}:${port}`, service, port, balancing, transport, path };
-}
-
-function readService(field: Field, namespace: string, crossNamespace: boolean): string | undefined {
-  const service = readServiceReference(field, namespace);
-  if (service !== undefined && service.namespace !== namespace && !crossNamespace) {
-    field.error("NAME_INVALID", "services of other namespaces are not switched on; use a VirtualServerRoute there");
-    return undefined;
-  }
-  return service && `${service.namespace}/${service.name}`;
+  const display = `${service}:${port}`;
+  return { key, display, service, ...(reference && { reference }), port, balancing, transport, path };
 }
 
 function readTransport(item: Field): UpstreamTransport {

@@ -7,7 +7,7 @@ import type { ParseContext } from "./parse-context.js";
 import { readSubroutes, refuseSnippets, SNIPPET_FIELDS } from "./routes.js";
 import { readUpstreams } from "./upstream.js";
 
-/** VirtualServerRoute k8s.njet.org/v1: routes that a VirtualServer delegates to. Its upstreams are services of its own namespace. */
+/** VirtualServerRoute k8s.njet.org/v1: routes that a VirtualServer delegates to. Its upstreams are services of its own namespace, unless they name another. */
 export function parseVirtualServerRoute(
   object: Field,
   meta: ObjectMeta,
@@ -22,7 +22,7 @@ export function parseVirtualServerRoute(
   refuseSnippets(spec);
   const hostField = spec.get("host");
   const host = hostField.required() ? readHost(hostField) : undefined;
-  const upstreams = readUpstreams(spec.get("upstreams"), meta.ref, context.crossNamespaceServices);
+  const upstreams = readUpstreams(spec.get("upstreams"), meta.ref);
   const upstreamKeys = new Map([...upstreams].map(([name, upstream]) => [name, upstream.key]));
   const routes = { ref: meta.ref, upstreamKeys, checker: context.checker, withheld: false };
   const subroutes = readSubroutes(spec.get("subroutes"), routes);

@@ -3,8 +3,10 @@ import { warnAnnotations } from "./annotations.js";
 import type { Field } from "./field.js";
 import type { CertificateRequest, TlsRedirect, VirtualServerFragment } from "./fragments.js";
 import { checkApiVersion, type ObjectMeta } from "./metadata.js";
-import { readHost, readObjectName } from "./names.js";
+import { readHost, readObjectName, readQualifiedName } from "./names.js";
+import type { ObjectRef } from "./object-ref.js";
 import type { ParseContext } from "./parse-context.js";
+import { crossReference } from "./reference.js";
 import { namesPolicies, readRoutes, refuseSnippets, SNIPPET_FIELDS } from "./routes.js";
 import { readUpstreams } from "./upstream.js";
 
@@ -23,10 +25,10 @@ export function parseVirtualServer(object: Field, meta: ObjectMeta, context: Par
   const host = hostField.required() ? readHost(hostField) : undefined;
   checkListener(spec.get("listener"));
   const withheld = namesPolicies(spec.get("policies"));
-  const upstreams = readUpstreams(spec.get("upstreams"), meta.ref, context.crossNamespaceServices);
+  const upstreams = readUpstreams(spec.get("upstreams"), meta.ref);
   const upstreamKeys = new Map([...upstreams].map(([name, upstream]) => [name, upstream.key]));
   const entries = readRoutes(spec.get("routes"), { ref: meta.ref, upstreamKeys, checker: context.checker, withheld });
-  const tls = readTls(spec.get("tls"), host ?? "", meta.ref.namespace);
+  const tls = readTls(spec.get("tls"), host ?? "", meta.ref);
   return {
     kind: "VirtualServer",
     meta,
@@ -40,13 +42,18 @@ export function parseVirtualServer(object: Field, meta: ObjectMeta, context: Par
 function readTls(
   field: Field,
   host: string,
-  namespace: string,
+  ref: ObjectRef,
 ): { certificates: CertificateRequest[]; redirect?: TlsRedirect } {
   field.isMap();
   field.warnUnknown(["secret", "redirect"]);
   const secretField = field.get("secret");
-  const secret = secretField.present ? readObjectName(secretField) : undefined;
-  const certificates = secret === undefined ? [] : [{ host, secret: `${namespace}/${secret}`, path: secretField.path }];
+  const target = secretField.present ? readQualifiedName(secretField, ref.namespace) : undefined;
+  const certificates: CertificateRequest[] = [];
+  if (target !== undefined) {
+    const reference = crossReference(ref, { kind: "Secret", ...target });
+    const secret = `${target.namespace}/${target.name}`;
+    certificates.push({ host, secret, ...(reference && { reference }), path: secretField.path });
+  }
   const redirect = readTlsRedirect(field.get("redirect"));
   return { certificates, ...(redirect && { redirect }) };
 }

@@ -30,8 +30,14 @@ export class Child {
   stderr = "";
   readonly ended: Promise<Finished>;
 
-  constructor(script: string, args: readonly string[]) {
-    this.process = spawn(process.execPath, [script, ...args], { cwd: ROOT });
+  /** `through`: a command that runs the command given to it. */
+  constructor(
+    script: string,
+    args: readonly string[],
+    { env = process.env, through = [] }: { env?: NodeJS.ProcessEnv; through?: readonly string[] } = {},
+  ) {
+    const [command = process.execPath, ...rest] = [...through, process.execPath, script, ...args];
+    this.process = spawn(command, rest, { cwd: ROOT, env });
     this.process.stdout.setEncoding("utf8").on("data", (text: string) => {
       this.stdout += text;
     });

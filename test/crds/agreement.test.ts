@@ -106,8 +106,43 @@ describe.skipIf(noCluster)("the definitions on the real API server", () => {
     }));
     expect(found).toContainEqual({ code, matches: true });
   });
+
+  it.each([
+    [{ route: "path: /, location-snippets: x, action: {pass: app}" }, "Forbidden: is refused: raw configuration"],
+    [
+      { route: "path: /, action: {pass: app, return: {body: x}}" },
+      "needs exactly one of pass, redirect, return, proxy",
+    ],
+    [{ route: "path: /" }, "needs exactly one of action, splits, route"],
+    [
+      { route: "path: /, route: a/b, matches: [{conditions: [{header: a, value: b}], action: {pass: app}}]" },
+      "has no matches",
+    ],
+    [
+      { route: "path: /, splits: [{weight: 1, action: {pass: app}}, {weight: 98, action: {pass: app}}]" },
+      "add up to 100",
+    ],
+    [
+      {
+        route:
+          "path: /, matches: [{conditions: [{header: a, cookie: b, value: c}], action: {pass: app}}], action: {pass: app}",
+      },
+      "needs exactly one of header, cookie, argument, variable",
+    ],
+    [{ upstream: "healthCheck: {enable: true, persistent: true}" }, "persistent needs mandatory: true"],
+    [
+      { upstream: "healthCheck: {enable: true, headers: [{name: host, value: a}, {name: Host, value: b}]}" },
+      "a request has one Host",
+    ],
+    [{ upstream: "sessionCookie: {enable: true}" }, "a cookie needs a name"],
+    [{ upstream: "backup: other" }, "backup and backupPort are given together or not at all"],
+    [{ upstream: "max-fails: 1}, {name: app, service: b, port: 80" }, "Duplicate value"],
+  ])("say why they refuse %j", async (part, reason) => {
+    expect(await refusal(current().admin, showing(part))).toContain(reason);
+  });
 });
 
+/** A VirtualServer with a route, or further fields of its upstream `app`, as an example has them. */
 function showing(example: Exception["example"]): KubeObject {
   const upstream = "upstream" in example ? example.upstream : "max-fails: 1";
   const route = "route" in example ? example.route : "path: /, action: {pass: app}";

@@ -47,12 +47,6 @@ export const EXCEPTIONS: readonly Exception[] = [
     example: { upstream: "healthCheck: {enable: true, statusMatch: 300-200}" },
   },
   {
-    code: "HEADER_INVALID",
-    message: /a request has one Host/,
-    why: "each header of each upstream costs more than the API server allows a rule",
-    example: { upstream: "healthCheck: {enable: true, headers: [{name: host, value: a}, {name: Host, value: b}]}" },
-  },
-  {
     code: "LIMIT_EXCEEDED",
     message: /longer than \d+ characters/,
     why: "a character outside of the first plane counts as two here, and as one in a schema",

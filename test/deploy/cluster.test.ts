@@ -22,10 +22,7 @@ beforeAll(async () => {
   if (noCluster) return;
   const { admin, server, ca } = current();
   await admin.applyAll(objects);
-  const path = "/api/v1/namespaces/njet-ingress/serviceaccounts/njet-ingress/token";
-  const body = { apiVersion: "authentication.k8s.io/v1", kind: "TokenRequest", spec: {} };
-  const answer = await admin.raw("POST", path, body);
-  token = (answer.body.status as { token: string }).token;
+  token = await current().accountToken("njet-ingress", "njet-ingress");
   own = new KubeClient(server, ca, token);
 });
 

@@ -7,7 +7,8 @@ import { type Credentials, kubeconfig } from "../../controller/kubernetes/creden
 import type { ObjectChange } from "../../controller/model/routing-model.js";
 import { createLogger } from "../../controller/observability/logger.js";
 import { refText } from "../../controller/resources/object-ref.js";
-import { type ClusterOptions, kubePrograms, TestCluster } from "../real/kube/cluster.js";
+import { type ClusterOptions, kubectlProgram, kubePrograms, TestCluster } from "../real/kube/cluster.js";
+import { Kubectl } from "../real/kube/kubectl.js";
 import { cleanup } from "../support/harness.js";
 
 /** The first build takes its time; with a warm cache a cluster is there in some seconds. */
@@ -26,6 +27,16 @@ export function useCluster(options: ClusterOptions = {}): () => TestCluster {
   }, BUILD_TIME);
   afterAll(async () => cluster?.stop());
   return () => cluster as TestCluster;
+}
+
+/** kubectl, with every right in the cluster that `current` gives. */
+export function useKubectl(current: () => TestCluster): () => Kubectl {
+  let kubectl: Kubectl | undefined;
+  beforeAll(async () => {
+    const program = noCluster ? undefined : await kubectlProgram();
+    if (program !== undefined) kubectl = new Kubectl(program, current().kubeconfig());
+  }, BUILD_TIME);
+  return () => kubectl as Kubectl;
 }
 
 /** The objects that a source has delivered, and how. */

@@ -6,6 +6,8 @@ import { NAMESPACED_TYPES } from "../../controller/kubernetes/resource-type.js";
 const SERVICES = NAMESPACED_TYPES.find(({ kind }) => kind === "Service")!;
 const ROUTES = NAMESPACED_TYPES.find(({ kind }) => kind === "VirtualServer")!;
 
+const GRANTS = NAMESPACED_TYPES.find(({ kind }) => kind === "ReferenceGrant")!;
+
 const object = (name: string, resourceVersion: string) => ({
   metadata: { name, namespace: "default", resourceVersion },
 });
@@ -68,6 +70,48 @@ describe("a list", () => {
     machine.listed(page([object("a", "1")], "10"));
     const absent = () => names(machine.listFailed(new ApiError(404, "NotFound", "no such kind")));
     expect([absent(), absent(), absent()]).toEqual([[], [], ["-a"]]);
+  });
+
+  it("is asked for in an older version where the server does not have the wanted one, without a pause", () => {
+    const machine = new ReflectorMachine(GRANTS, () => 0);
+    const absent = () => names(machine.listFailed(new ApiError(404, "NotFound", "no such version")));
+    expect(machine.type.apiVersion).toBe("gateway.networking.k8s.io/v1");
+    absent();
+    expect([machine.type.apiVersion, machine.missing, machine.complete]).toEqual([
+      "gateway.networking.k8s.io/v1beta1",
+      false,
+      false,
+    ]);
+    expect(machine.next()).toEqual({ kind: "list", continueToken: "" });
+    machine.listed(page([object("a", "1")], "10"));
+    expect(machine.type.apiVersion).toBe("gateway.networking.k8s.io/v1beta1");
+    machine.watchBegan(0);
+    machine.watchEnded(10, gone());
+    expect(machine.type.apiVersion).toBe("gateway.networking.k8s.io/v1");
+  });
+
+  it("is missing once the server has none of its versions, and then the wanted one is looked for again", () => {
+    const machine = new ReflectorMachine(GRANTS, () => 0);
+    const absent = () => names(machine.listFailed(new ApiError(404, "NotFound", "no such version")));
+    absent();
+    absent();
+    expect([machine.missing, machine.type.apiVersion]).toEqual([true, "gateway.networking.k8s.io/v1"]);
+    machine.next();
+    machine.listed(page([object("a", "1")], "10"));
+    const rounds = Array.from({ length: 3 }, () => [absent(), absent()]);
+    expect(rounds).toEqual([
+      [[], []],
+      [[], []],
+      [[], ["-a"]],
+    ]);
+  });
+
+  it("keeps what is known when another version of it is read", () => {
+    const machine = new ReflectorMachine(GRANTS, () => 0);
+    machine.listFailed(new ApiError(404, "NotFound", "no such version"));
+    machine.listed(page([object("a", "1"), object("b", "2")], "10"));
+    machine.watchEnded(10, gone());
+    expect(names(machine.listed(page([object("a", "1"), object("b", "3")], "11")))).toEqual(["+b"]);
   });
 
   it("that is forbidden keeps what is known", () => {

@@ -5,6 +5,7 @@ import { ask } from "../support/http-client.js";
 
 export interface Replica extends Child {
   http: number;
+  https: number;
   /** Port of `/stats` and `/readyz`. */
   metrics: number;
 }
@@ -29,7 +30,8 @@ export async function startReplica(cluster: TestCluster, ...options: string[]): 
   if (!options.includes("--leader-election-lease")) ports.push("--leader-election-lease", `lease-${++leases}`);
   const child = new Child(`${ROOT}dist/controller/cli/main.js`, ["run", ...access, ...ports, ...options]);
   const line = await child.until("it serves", () => child.log().find((entry) => entry.message === "serving"));
-  return Object.assign(child, { http: line.http as number, metrics: line.metrics as number });
+  const { http, https, metrics } = line as { http: number; https: number; metrics: number };
+  return Object.assign(child, { http, https, metrics });
 }
 
 /** Text of the answer for a host, or the status if it is no success. */

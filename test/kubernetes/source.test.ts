@@ -2,6 +2,7 @@ import { describe, expect, it } from "vitest";
 import { cleanUpAfterEach, eventually } from "../support/harness.js";
 import { follow, noCluster, useCluster } from "./cluster-support.js";
 import { definition, ingress, ingressClass, namespace, service, slice, virtualServer } from "./objects.js";
+import { grant, grantDefinition } from "./reference-grants.js";
 
 cleanUpAfterEach();
 const current = useCluster();
@@ -65,6 +66,33 @@ describe.skipIf(noCluster)("objects of a cluster", () => {
     await eventually(() => !seen.objects.has("VirtualServer/default/later"), 30_000);
   });
 
+  it("of ReferenceGrants are read in the version that the cluster serves, and follow its change", async () => {
+    const { admin } = current();
+    await admin.applyAll([namespace("granting"), grantDefinition("v1beta1")]);
+    const old = grant("old", "granting", ["Service"], "v1beta1");
+    await expect.poll(() => admin.apply(old).catch(() => undefined), { timeout: 20_000 }).toBeDefined();
+    const { source, seen } = follow(current());
+    await eventually(() => source.synced, 20_000);
+    expect(seen.objects.get("ReferenceGrant/granting/old")).toMatchObject({
+      apiVersion: "gateway.networking.k8s.io/v1beta1",
+      spec: old.spec,
+    });
+    expect(seen.log.filter((line) => line.resource === "referencegrants")).toEqual([]);
+    await admin.apply(grantDefinition("v1"));
+    // What comes before the server has ended the old watch comes by that one.
+    let count = 0;
+    const versionOfNext = async () => {
+      const name = `next-${++count}`;
+      await admin.apply(grant(name, "granting", ["Secret"])).catch(() => undefined);
+      await new Promise((resolve) => setTimeout(resolve, 200));
+      return (seen.objects.get(`ReferenceGrant/granting/${name}`) as { apiVersion: string } | undefined)?.apiVersion;
+    };
+    await expect.poll(versionOfNext, { timeout: 60_000 }).toBe("gateway.networking.k8s.io/v1");
+    expect(seen.objects.has("ReferenceGrant/granting/old")).toBe(true);
+    await admin.delete(grantDefinition("v1"));
+    await eventually(() => seen.names().every((name) => !name.startsWith("ReferenceGrant/")), 60_000);
+  });
+
   it("of Secrets are those with certificates only", async () => {
     const { admin } = current();
     const secret = (name: string, type: string, data: Record<string, string>) =>
@@ -121,5 +149,30 @@ describe.skipIf(noCluster)("namespaces", () => {
     await eventually(() => source.synced, 20_000);
     expect(seen.objects.has("Service/narrow/d")).toBe(true);
     expect(seen.log.filter((line) => line.resource === "ingressclasses")).toMatchObject([{ status: 403 }]);
+  });
+
+  it("are served without the right to read grants, as before there were any", async () => {
+    const { admin } = current();
+    await admin.applyAll([namespace("older"), service("e", "older")]);
+    const apiGroups = ["", "networking.k8s.io", "discovery.k8s.io", "k8s.njet.org"];
+    const rbac = (kind: string, content: Record<string, unknown>) =>
+      admin.apply({
+        apiVersion: "rbac.authorization.k8s.io/v1",
+        kind,
+        metadata: { name: "reader", namespace: "older" },
+        ...content,
+      });
+    await rbac("Role", { rules: [{ apiGroups, resources: ["*"], verbs: ["list", "watch"] }] });
+    await rbac("RoleBinding", {
+      roleRef: { apiGroup: "rbac.authorization.k8s.io", kind: "Role", name: "reader" },
+      subjects: [{ apiGroup: "rbac.authorization.k8s.io", kind: "User", name: "tester" }],
+    });
+    const { source, seen } = follow(current(), {
+      namespaces: ["older"],
+      kubeconfigFile: current().kubeconfig("tester"),
+    });
+    await eventually(() => source.synced, 20_000);
+    expect(seen.objects.has("Service/older/e")).toBe(true);
+    expect(seen.log.filter((line) => line.resource === "referencegrants in older")).toMatchObject([{ status: 403 }]);
   });
 });

@@ -1,12 +1,14 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
+import type { ObjectState } from "../../controller/model/object-state.js";
 import { type ObjectChange, RoutingModel } from "../../controller/model/routing-model.js";
 import { refText } from "../../controller/resources/object-ref.js";
 import { patternChecker } from "../support/core.js";
-import { changeOf } from "./model-support.js";
+import { changeOf, parseYaml } from "./model-support.js";
 import { randomChange } from "./random-changes.js";
 
-const newModel = () => new RoutingModel({ checker: patternChecker(), source: "folder" });
+const newModel = () =>
+  new RoutingModel({ checker: patternChecker(), source: "folder", crossNamespace: { routes: "granted" } });
 
 /** An Ingress with a host, a service and a slice of its own. */
 function site(index: number, address = `10.0.${index >> 8}.${index & 255}`): ObjectChange[] {
@@ -30,6 +32,63 @@ function site(index: number, address = `10.0.${index >> 8}.${index & 255}`): Obj
     }),
   ];
 }
+
+describe("among 5,000 VirtualServers that refer to another namespace", () => {
+  const model = newModel();
+  const object = (text: string) => changeOf(parseYaml(text)[0]);
+  const server = (index: number) =>
+    object(`{apiVersion: k8s.njet.org/v1, kind: VirtualServer, metadata: {name: web, namespace: n${index}}, spec: {
+      host: h${index}.example.com, tls: {secret: shared/wild}, upstreams: [{name: u, service: shared/api, port: 80}],
+      routes: [{path: /, action: {pass: u}}, {path: /part, route: shared/part}]}}`);
+  const grant = (index: number, to: string) =>
+    object(`{apiVersion: gateway.networking.k8s.io/v1, kind: ReferenceGrant, metadata: {name: g${index}, namespace: shared},
+      spec: {from: [{group: k8s.njet.org, kind: VirtualServer, namespace: n${index}}], to: [${to}]}}`);
+  model.update(Array.from({ length: 5000 }, (_, index) => server(index)));
+
+  const costOf = (change: ObjectChange) => {
+    const before = model.counters;
+    const { objects } = model.update([change]);
+    const { hosts, upstreams, certificates } = model.counters;
+    return [
+      hosts - before.hosts,
+      upstreams - before.upstreams,
+      certificates - before.certificates,
+      [...objects].sort().join(" "),
+    ];
+  };
+
+  it("a grant builds what it allows of the one that it names, and its end the same", () => {
+    const services = grant(4321, "{group: '', kind: Service}");
+    const built = [0, 1, 0, "ReferenceGrant/shared/g4321 VirtualServer/n4321/web"];
+    expect(costOf(services)).toEqual(built);
+    expect(costOf(services)).toEqual([0, 0, 0, "ReferenceGrant/shared/g4321"]);
+    expect(costOf({ ...services, object: undefined })).toEqual(built);
+  });
+
+  it("a grant of another name, or to nobody who asks, builds nothing", () => {
+    expect(costOf(grant(4321, "{group: '', kind: Secret, name: other}"))).toEqual([
+      0,
+      0,
+      0,
+      "ReferenceGrant/shared/g4321",
+    ]);
+    expect(costOf(grant(9999, "{group: '', kind: Secret}"))).toEqual([0, 0, 0, "ReferenceGrant/shared/g9999"]);
+  });
+
+  it("a grant to who does not ask any more builds nothing", () => {
+    model.update([{ ...server(88), object: undefined }]);
+    const all =
+      "{group: '', kind: Service}, {group: '', kind: Secret}, {group: k8s.njet.org, kind: VirtualServerRoute}";
+    expect(costOf(grant(88, all))).toEqual([0, 0, 0, "ReferenceGrant/shared/g88"]);
+  });
+
+  it("a grant of all three kinds builds the host, the upstream and the certificate of the one", () => {
+    const all =
+      "{group: '', kind: Service}, {group: '', kind: Secret}, {group: k8s.njet.org, kind: VirtualServerRoute}";
+    // The host's certificate is looked at again with its host, once.
+    expect(costOf(grant(77, all)).slice(0, 3)).toEqual([1, 1, 1]);
+  });
+});
 
 describe("at 5,000 Ingress objects", () => {
   const model = newModel();
@@ -154,11 +213,12 @@ it("any sequence of changes ends in the model that a fresh start from the final 
   );
 });
 
-it("an update never leaves out an object whose state it changed", () => {
+it("an update never leaves out an object whose state, or who refers to it, it changed", () => {
   fc.assert(
     fc.property(fc.array(randomChange, { minLength: 1, maxLength: 40 }), (changes) => {
       const model = newModel();
-      const statesOf = () => new Map(model.allObjects().map((state) => [refText(state.ref), JSON.stringify(state)]));
+      const textOf = (state: ObjectState) => JSON.stringify([state, model.referencedBy(state.ref)]);
+      const statesOf = () => new Map(model.allObjects().map((state) => [refText(state.ref), textOf(state)]));
       for (const change of changes) {
         const before = statesOf();
         const { objects } = model.update([change]);

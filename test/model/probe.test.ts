@@ -5,7 +5,8 @@ import { patternChecker } from "../support/core.js";
 import { changeOf, modelOfYaml, parseYaml } from "./model-support.js";
 import { randomChange } from "./random-changes.js";
 
-const newModel = () => new RoutingModel({ checker: patternChecker(), source: "folder" });
+const newModel = () =>
+  new RoutingModel({ checker: patternChecker(), source: "folder", crossNamespace: { routes: "granted" } });
 const ROUTING = ["Ingress", "VirtualServer", "VirtualServerRoute"];
 const older = "creationTimestamp: '2024-01-01T00:00:00Z'";
 const newer = "creationTimestamp: '2024-02-01T00:00:00Z'";
@@ -74,6 +75,16 @@ describe("a probe", () => {
     const before = model.counters;
     model.probe(one(server("b", newer)));
     expect(model.counters).toEqual(before);
+  });
+
+  it("is not held up by what the proxy has refused of the object as it was: the change may be the repair", () => {
+    const model = newModel();
+    const { hosts } = model.update([one(server("a", older))]);
+    const [[piece, rules]] = hosts;
+    const steps = [{ step: "set-host" as const, rules: rules! }];
+    model.settle(steps, [{ kind: "host", piece, code: "PROXY_STEP_FAILED", message: "refused" }]);
+    expect(model.problems(one(server("a", older)))?.state).toBe("Invalid");
+    expect(model.probe(one(server("a", older))).state?.state).toBe("Valid");
   });
 
   it("says that an object would be gone", () => {

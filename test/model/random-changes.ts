@@ -14,7 +14,9 @@ const HOSTS = ["a.example.com", "b.example.com", "'*.example.com'"];
 function ingressVersions(name: string): string[] {
   return METADATA.flatMap((age) =>
     [...HOSTS, "''"].map(
-      (host, index) => `{apiVersion: networking.k8s.io/v1, kind: Ingress, metadata: {name: ${name}${age}}, spec: {
+      (host, index) => `{apiVersion: networking.k8s.io/v1, kind: Ingress, metadata: {name: ${name}${age}${
+        index === 1 ? ", annotations: {njet.org/tls-cert-namespace: other}" : ""
+      }}, spec: {
         ${index === 0 ? "" : `defaultBackend: {service: {name: s1, port: {number: 80}}},`}
         rules: ${
           index === 3 && age === ""
@@ -31,10 +33,24 @@ function serverVersions(name: string): string[] {
   return METADATA.flatMap((age) =>
     HOSTS.map(
       (host, index) => `{apiVersion: k8s.njet.org/v1, kind: VirtualServer, metadata: {name: ${name}${age}}, spec: {
-        host: ${host}, tls: {secret: c${index % 2}}, upstreams: [{name: u, service: s1, port: ${index === 2 ? 81 : 80}}],
+        host: ${host}, tls: {secret: ${age === "" ? "other/" : ""}c${index % 2}},
+        upstreams: [{name: u, service: ${index === 0 ? "other/" : ""}s1, port: ${index === 2 ? 81 : 80}}],
         ${index === 1 ? "ingressClassName: edge," : ""}
-        routes: [{path: /r, route: part}, {path: /, action: {pass: ${index === 2 && age === "" ? "nowhere" : "u"}}}]}}`,
+        routes: [{path: /r, route: ${age === METADATA[1] ? "other/" : ""}part}, {path: /, action: {pass: ${index === 2 && age === "" ? "nowhere" : "u"}}}]}}`,
     ),
+  );
+}
+
+/** Grants that overlap, name one object or all of a kind, or are wrong. */
+function grantVersions(name: string, namespace: string, user: string, kinds: string[]): string[] {
+  const group = (kind: string) =>
+    ({ Ingress: "networking.k8s.io", VirtualServer: "k8s.njet.org", VirtualServerRoute: "k8s.njet.org" })[kind] ?? "''";
+  const targets = ["Service, name: s1", "Service", "Secret, name: c0", "Secret", "VirtualServerRoute, name: part"];
+  const from = kinds.map((kind) => `{group: ${group(kind)}, kind: ${kind}, namespace: ${user}}`);
+  const to = targets.map((target) => `{group: ${group(target.split(",")[0])}, kind: ${target}}`);
+  return [...to, to.join(", "), "7"].map(
+    (list, index) => `{apiVersion: gateway.networking.k8s.io/v1, kind: ReferenceGrant, metadata: {name: ${name},
+      namespace: ${namespace}}, spec: {from: [${index % 2 === 0 ? from.join(", ") : from.at(-1)}], to: [${list}]}}`,
   );
 }
 
@@ -50,6 +66,21 @@ const VERSIONS: string[][] = [
         upstreams: [{name: u, service: s2, port: 80}], subroutes: [{path: ${path}, action: {pass: u}}]}}`,
     ),
   ),
+  HOSTS.map(
+    (host) => `{apiVersion: k8s.njet.org/v1, kind: VirtualServerRoute, metadata: {name: part, namespace: other}, spec: {
+      host: ${host}, upstreams: [{name: u, service: s1, port: 80}, {name: v, service: default/s2, port: 80}],
+      subroutes: [{path: /r/1, action: {pass: u}}, {path: /r/2, action: {pass: v}}]}}`,
+  ),
+  ["{ports: [{port: 80}]}"].map(
+    (spec) => `{apiVersion: v1, kind: Service, metadata: {name: s1, namespace: other}, spec: ${spec}}`,
+  ),
+  ["10.1.0.1", "10.1.0.2"].map(
+    (address) => `{apiVersion: discovery.k8s.io/v1, kind: EndpointSlice,
+      metadata: {name: e1, namespace: other, labels: {kubernetes.io/service-name: s1}},
+      ports: [{port: 8080}], endpoints: [{addresses: [${address}]}]}`,
+  ),
+  ...["g1", "g2"].map((name) => grantVersions(name, "other", "default", ["Ingress", "VirtualServer"])),
+  grantVersions("g3", "default", "other", ["VirtualServerRoute"]),
   ["{ports: [{port: 80}]}", "{type: ExternalName}", "{ports: [{port: 81}], publishNotReadyAddresses: true}"].map(
     (spec) => `{apiVersion: v1, kind: Service, metadata: {name: s1}, spec: ${spec}}`,
   ),
@@ -78,6 +109,10 @@ export const OBJECTS = [
   ...["c0", "c1"].map((name) => [
     ...CERTIFICATES.map((certificate) => tlsSecret(name, certificate)),
     tlsSecret(name, {}),
+  ]),
+  ...["c0", "c1"].map((name) => [
+    { ...tlsSecret(name, CERTIFICATES[0]), metadata: { name, namespace: "other" } },
+    { ...tlsSecret(name, CERTIFICATES[1]), metadata: { name, namespace: "other" } },
   ]),
 ];
 

@@ -11,7 +11,7 @@ export function parseText(text: string): ParsedObject {
 
 /** Parses any value as an object of a kind. */
 export function parseValue(kind: Kind, value: unknown): ParsedObject {
-  const context = { checker: patternChecker(), crossNamespaceServices: false };
+  const context = { checker: patternChecker() };
   return parseObject({ kind, namespace: "default", name: "sample" }, value, context);
 }
 

@@ -47,7 +47,7 @@ describe("an upstream", () => {
     ["port: 0", "NUMBER_RANGE"],
     ["port: '80'", "FIELD_TYPE"],
     ["service: a_b", "NAME_INVALID"],
-    ["service: other/app", "NAME_INVALID"],
+    ["service: other/more/app", "NAME_INVALID"],
     ["connect-timeout: 5x", "DURATION_INVALID"],
     ["connect-timeout: '0'", "DURATION_INVALID"],
     ["read-timeout: 60d", "DURATION_INVALID"],

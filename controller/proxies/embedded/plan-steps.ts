@@ -2,8 +2,8 @@ import type { RoutingTable } from "../../../core-wasm/binding/api.js";
 import { type HostPattern, patternText } from "../../../core-wasm/binding/source.js";
 import { pieceKey, pieceOf } from "../../model/pieces.js";
 import type { Upstream } from "../../model/types.js";
-import { errorCode } from "../../observability/logger.js";
 import type { Plan, PlanStep } from "../../reconcile/plan.js";
+import { failureOf, UnsupportedError } from "../plan-step.js";
 import type { ApplyFailure } from "../proxy.js";
 import type { CertificateStore } from "./certificates.js";
 import type { Traffic } from "./traffic.js";
@@ -98,14 +98,4 @@ export class PlanSteps {
     }
     return removals;
   }
-}
-
-class UnsupportedError extends Error {
-  readonly code = "PROXY_UNSUPPORTED";
-}
-
-function failureOf(step: PlanStep, error: unknown): ApplyFailure {
-  const certificate = step.step === "set-certificate";
-  const code = certificate ? "PROXY_CERTIFICATE_INVALID" : (errorCode(error) ?? "PROXY_STEP_FAILED");
-  return { ...pieceOf(step), code, message: error instanceof Error ? error.message : "unknown failure" };
 }

@@ -15,8 +15,19 @@ const BUILD = ["build.mjs", "../../../../test/real/kube/build.mjs"]
 const READY_MS = 60_000;
 
 /** Builds what is missing and returns the folder with the programs; undefined, after the reason was printed, without Go. */
-export async function kubePrograms(): Promise<string | undefined> {
-  const built = spawn(process.execPath, [BUILD], { stdio: ["ignore", "pipe", "inherit"] });
+export function kubePrograms(): Promise<string | undefined> {
+  return build("etcd", "kube-apiserver");
+}
+
+/** Builds kubectl if it is missing and returns its path; undefined, after the reason was printed, without Go. */
+export async function kubectlProgram(): Promise<string | undefined> {
+  const folder = await build("kubectl");
+  return folder && join(folder, "kubectl");
+}
+
+/** Folder with these programs, which are of one module. */
+async function build(...names: string[]): Promise<string | undefined> {
+  const built = spawn(process.execPath, [BUILD, ...names], { stdio: ["ignore", "pipe", "inherit"] });
   let folder = "";
   built.stdout.setEncoding("utf8").on("data", (text: string) => {
     folder += text;
@@ -24,12 +35,23 @@ export async function kubePrograms(): Promise<string | undefined> {
   const status = await new Promise((resolve) => built.on("close", resolve));
   if (status === 0) return folder.trim();
   if (status === 3) return undefined;
-  throw new Error("the Kubernetes API server could not be built");
+  throw new Error(`${names.join(", ")} could not be built`);
+}
+
+/** A request as the API server has noted it (audit.k8s.io/v1, Event), once when it was answered, or began to be. */
+export interface AuditedRequest {
+  verb: string;
+  user: { username: string };
+  objectRef?: { apiGroup?: string; resource: string; subresource?: string; namespace?: string; name?: string };
+  responseStatus?: { code: number };
+  annotations?: Record<string, string>;
 }
 
 export interface ClusterOptions {
   /** Further flags of kube-apiserver. */
   flags?: string[];
+  /** Writes down every request, for `audit`. */
+  audited?: boolean;
 }
 
 /** A real etcd and kube-apiserver on loopback, with an empty store of their own; RBAC is on. */
@@ -43,7 +65,7 @@ export class TestCluster {
 
   private constructor(programs: string, options: ClusterOptions) {
     this.#programs = programs;
-    this.#flags = options.flags ?? [];
+    this.#flags = [...(options.flags ?? []), ...(options.audited ? this.#auditFlags() : [])];
   }
 
   static async start(programs: string, options: ClusterOptions = {}): Promise<TestCluster> {
@@ -98,6 +120,21 @@ export class TestCluster {
     return file;
   }
 
+  /** What the API server was asked for so far, if it is `audited`. */
+  audit(): AuditedRequest[] {
+    const lines = readFileSync(join(this.folder, "audit.log"), "utf8").split("\n").slice(0, -1);
+    return lines.map((line) => JSON.parse(line) as AuditedRequest);
+  }
+
+  /** A token of a service account, from the API server. */
+  async accountToken(namespace: string, name: string): Promise<string> {
+    const path = `/api/v1/namespaces/${namespace}/serviceaccounts/${name}/token`;
+    const body = { apiVersion: "authentication.k8s.io/v1", kind: "TokenRequest", spec: {} };
+    const answer = await this.admin.raw("POST", path, body);
+    if (answer.status !== 201) throw new Error(`no token for ${name}: ${JSON.stringify(answer.body)}`);
+    return (answer.body.status as { token: string }).token;
+  }
+
   /** Starts the API server on its port; resolves when it is ready. */
   async startApiServer(): Promise<void> {
     const { etcd, api } = this.#ports;
@@ -141,6 +178,13 @@ export class TestCluster {
     await this.#end("kube-apiserver");
     await this.#end("etcd");
     rmSync(this.folder, { recursive: true, force: true });
+  }
+
+  #auditFlags(): string[] {
+    const policy = join(this.folder, "audit-policy.json");
+    const rules = [{ level: "Metadata", omitStages: ["RequestReceived"] }];
+    writeFileSync(policy, JSON.stringify({ apiVersion: "audit.k8s.io/v1", kind: "Policy", rules }));
+    return [`--audit-policy-file=${policy}`, `--audit-log-path=${join(this.folder, "audit.log")}`];
   }
 
   async #prepare(): Promise<void> {

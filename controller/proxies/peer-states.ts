@@ -1,4 +1,4 @@
-import type { PeerStateChange } from "../proxy.js";
+import type { PeerStateChange } from "./proxy.js";
 
 /** The states of peers that active checks have found out, kept for when the peers of their upstream are set again. */
 export class PeerStates {

@@ -1,0 +1,21 @@
+--- The body of a request, whole, wherever NGINX has put it.
+local ngx = ngx or njt
+
+local body = {}
+
+--- The body, empty if there is none; nil if it can't be read.
+function body.read()
+  ngx.req.read_body()
+  local text = ngx.req.get_body_data()
+  if text then return text end
+  -- Larger than client_body_buffer_size.
+  local path = ngx.req.get_body_file()
+  if not path then return "" end
+  local file = io.open(path, "rb")
+  if not file then return nil end
+  text = file:read("*a")
+  file:close()
+  return text
+end
+
+return body

@@ -1,0 +1,271 @@
+--- The state that all workers share, in the dict `njet_kic_state`. It outlives workers and HUP.
+--
+--   p<kind>:<key>  digest (8 bytes) .. content of a piece
+--   log:<seq>      names of the pieces that batch <seq> changed, one a line; `*`: anything. The last ones are kept
+--   seq            number of the last whole batch, written last: all that workers look at
+--   sum, count     checksum over names and digests of all pieces, and their number
+--   generation     what the controller calls this state
+--   w:<worker>     pid, seq acknowledged, time, checksum and number of what that worker has loaded
+--   e:<worker>     what that worker could not load, as JSON
+--   lock           "<worker> <pid>" of who writes
+--
+-- The log of a batch is written before its pieces: where the log is ahead of `seq` a batch is being written, or its writer
+-- has died, and the next batch takes its names over. So no worker ever misses a piece.
+local ngx = ngx or njt
+local bit = require "bit"
+local crc32 = ngx.crc32_long
+local bxor, rol, tohex = bit.bxor, bit.rol, bit.tohex
+local byte, format, gmatch, match, sub = string.byte, string.format, string.gmatch, string.match, string.sub
+local record = require "balancer.state.record"
+
+local dict = ngx.shared.njet_kic_state
+
+local store = {}
+
+--- Batches whose log is kept. A worker further behind loads everything.
+local LOGS_KEPT = 32
+--- Bytes of the dict that pieces leave free, for logs and what workers say.
+local RESERVE = 128 * 1024
+--- Seconds after which a lock is nobody's, whatever its holder does.
+local LOCK_TIME = 30
+local EVERYTHING = "*"
+local DIGEST = 8
+--- `p`, with which the keys of pieces begin; no other key does.
+local P = 0x70
+local COLON = 0x3a
+--- Peer states.
+local LAST_SUMMED = 0x34
+
+local function word(text, at)
+  local a, b, c, d = byte(text, at, at + 3)
+  return bit.bor(a, bit.lshift(b, 8), bit.lshift(c, 16), bit.lshift(d, 24))
+end
+
+--- Two 32-bit words to be joined by XOR over all pieces. The same in controller/proxies/nginx/state-sum.ts.
+-- @param name `<kind>:<key>`
+function store.hash(name, digest)
+  local hash = bit.tobit(crc32(name))
+  return bxor(hash, word(digest, 1)), bxor(rol(hash, 16), word(digest, 5))
+end
+
+--- True for pieces of kinds that the controller gives. Others come and go beside it, and stand in no checksum.
+-- @param name `<kind>:<key>`
+function store.is_summed(name)
+  return byte(name, 2) == COLON and byte(name) <= LAST_SUMMED
+end
+
+--- 16 hex digits of two words.
+function store.sum_text(low, high)
+  return tohex(low) .. tohex(high)
+end
+
+local function read_sum()
+  local text = dict:get("sum") or "0000000000000000"
+  return bit.tobit(tonumber(sub(text, 1, 8), 16)), bit.tobit(tonumber(sub(text, 9), 16)), dict:get("count") or 0
+end
+
+--- True where nothing was ever written: NGINX has really been started, and not only been told to read its configuration.
+function store.is_new()
+  return dict:get("seq") == nil
+end
+
+--- Number of the last whole batch.
+function store.seq()
+  return dict:get("seq") or 0
+end
+
+function store.generation()
+  return dict:get("generation") or ""
+end
+
+--- Names of the pieces that batch `seq` changed, an iterator; nil where they are not known, or anything may have changed.
+function store.log(seq)
+  local names = dict:get("log:" .. seq)
+  if not names or names == EVERYTHING then return nil end
+  return gmatch(names, "[^\n]+")
+end
+
+--- True while a batch is being written, or after its writer has died.
+function store.is_unfinished()
+  return dict:get("log:" .. store.seq() + 1) ~= nil
+end
+
+--- Digest and content of a piece; nil if there is none.
+function store.piece(name)
+  local value = dict:get("p" .. name)
+  if not value then return nil end
+  return sub(value, 1, DIGEST), sub(value, DIGEST + 1)
+end
+
+--- Names of all pieces, as an array. Holds all workers up for some milliseconds where there are tens of thousands.
+function store.names()
+  local names, count = {}, 0
+  for _, key in ipairs(dict:get_keys(0)) do
+    if byte(key) == P then
+      count = count + 1
+      names[count] = sub(key, 2)
+    end
+  end
+  return names
+end
+
+--- Checksum (16 hex digits) and number of all pieces.
+function store.sum()
+  local low, high, count = read_sum()
+  return store.sum_text(low, high), count
+end
+
+--- Puts a value in place, or leaves what stood there. The dict itself drops the old value before it looks for room.
+local function put(key, value)
+  local old = dict:get(key)
+  if (not old or #old ~= #value) and dict:free_space() < RESERVE + #value then return false end
+  if dict:safe_set(key, value) then return true end
+  if old and not dict:safe_set(key, old) then
+    ngx.log(ngx.ERR, "the shared state has no room left for what it held of ", match(key, "^p%d+"))
+  end
+  return false
+end
+
+local function lock(who)
+  local holder = dict:get("lock")
+  if holder then
+    local worker, pid = match(holder, "^(%S+) (%d+)$")
+    local said = dict:get("w:" .. worker)
+    -- Somebody else has the place of the worker that held it: it has died.
+    if said and match(said, "^%d+") ~= pid then dict:delete("lock") end
+  end
+  return dict:add("lock", who, LOCK_TIME)
+end
+
+--- One record into the dict. Answers the new checksum and count, and whether it was taken.
+local function write_piece(one, low, high, count)
+  local name = record.name(one.kind, one.key)
+  local key = "p" .. name
+  local old = dict:get(key)
+  local is_set = one.op == record.SET
+  if is_set then
+    if not put(key, one.digest .. one.content) then return low, high, count, false end
+  elseif old then
+    dict:delete(key)
+  end
+  if not store.is_summed(name) then return low, high, count, true end
+  if is_set then
+    local a, b = store.hash(name, one.digest)
+    low, high, count = bxor(low, a), bxor(high, b), count + 1
+  end
+  if old then
+    local a, b = store.hash(name, old)
+    low, high, count = bxor(low, a), bxor(high, b), count - 1
+  end
+  return low, high, count, true
+end
+
+--- Checksum and number of all pieces, from the pieces themselves.
+local function summed()
+  local low, high, count = 0, 0, 0
+  for _, name in ipairs(store.names()) do
+    if store.is_summed(name) then
+      local a, b = store.hash(name, (store.piece(name)))
+      low, high, count = bxor(low, a), bxor(high, b), count + 1
+    end
+  end
+  return low, high, count
+end
+
+--- Writes a batch. Never yields.
+-- @param records pieces that were validated, in the order in which they are safe to appear
+-- @param options `generation`: what the state is called then; `everything`: workers compare all pieces, not only these
+-- @return the number of the batch and an array of the records for which there is no room, or nil and why:
+--   "locked" (somebody else writes, try again) or "no memory" (nothing was taken)
+function store.write(records, options)
+  local who = (ngx.worker.id() or "agent") .. " " .. ngx.worker.pid()
+  if not lock(who) then return nil, "locked" end
+  local seq = store.seq() + 1
+  local log = "log:" .. seq
+  local left = dict:get(log)
+  local names = options.everything and EVERYTHING or left
+  if names ~= EVERYTHING then
+    local list = { left }
+    for _, one in ipairs(records) do list[#list + 1] = record.name(one.kind, one.key) end
+    names = table.concat(list, "\n")
+  end
+  -- The oldest goes first, to make room.
+  dict:delete("log:" .. seq - LOGS_KEPT)
+  if not dict:safe_set(log, names) then
+    dict:delete("lock")
+    return nil, "no memory"
+  end
+  local refused = {}
+  local low, high, count = read_sum()
+  for _, one in ipairs(records) do
+    local taken
+    low, high, count, taken = write_piece(one, low, high, count)
+    if not taken then refused[#refused + 1] = one end
+  end
+  -- Who died on the way has not come to sum up.
+  if left or options.everything then low, high, count = summed() end
+  dict:safe_set("sum", store.sum_text(low, high))
+  dict:safe_set("count", count)
+  if options.generation then dict:safe_set("generation", options.generation) end
+  dict:safe_set("seq", seq)
+  dict:delete("lock")
+  return seq, refused
+end
+
+--- Fills a new store, before there are workers. `pieces` gives one record after another.
+-- @return number of records for which there is no room
+function store.fill(pieces)
+  local refused = 0
+  local low, high, count = 0, 0, 0
+  for one in pieces do
+    local taken
+    low, high, count, taken = write_piece(one, low, high, count)
+    if not taken then refused = refused + 1 end
+  end
+  dict:safe_set("sum", store.sum_text(low, high))
+  dict:safe_set("count", count)
+  dict:safe_set("seq", 0)
+  return refused
+end
+
+--- A worker has all batches up to `seq` in force. Of one length, so that it is written in place.
+function store.acknowledge(worker, pid, seq, low, high, count)
+  dict:safe_set("w:" .. worker, format("%-10d %-15d %-15.3f %s %-10d", pid, seq, ngx.now(), store.sum_text(low, high), count))
+end
+
+--- What worker `worker` (its id) has acknowledged: `{id, pid, seq, time, sum, count}`; nil if it has never said anything.
+function store.worker(worker)
+  local text = dict:get("w:" .. worker)
+  if not text then return nil end
+  local pid, seq, time, sum, count = match(text, "^(%d+) +(%d+) +([%d.]+) +(%x+) (%d+)")
+  return {
+    id = worker,
+    pid = tonumber(pid),
+    seq = tonumber(seq),
+    time = tonumber(time),
+    sum = sum,
+    count = tonumber(count),
+  }
+end
+
+--- All workers that there should be, those that have never said anything left out.
+function store.workers()
+  local workers = {}
+  for id = 0, ngx.worker.count() - 1 do workers[#workers + 1] = store.worker(id) end
+  return workers
+end
+
+--- What worker `worker` could not load of batch `seq`: an array of failures as JSON, or nil.
+function store.set_failures(worker, seq, json)
+  if json then dict:safe_set("e:" .. worker, seq .. " " .. json) else dict:delete("e:" .. worker) end
+end
+
+--- Failures of a worker, as JSON, if they are of batch `seq`.
+function store.failures(worker, seq)
+  local text = dict:get("e:" .. worker)
+  if not text then return nil end
+  local of, json = match(text, "^(%d+) (.*)$")
+  return tonumber(of) == seq and json or nil
+end
+
+return store
