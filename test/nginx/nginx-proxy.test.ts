@@ -63,7 +63,7 @@ describe.skipIf(noNginx)("NGINX as a proxy that is driven", () => {
 
   it("reports a piece that NGINX refuses as the failure of its step, and takes the others", async () => {
     const one = await driven({ dict: "1m" });
-    const large = upstreamStep("coffee", [8001], {}, { display: "x" });
+    const large = upstreamStep("coffee", [8001]);
     large.upstream.peers.peers = Array.from({ length: 30_000 }, (_, i) => {
       return { address: `10.${i >> 16}.${(i >> 8) & 255}.${i & 255}`, port: 80, weight: 1 };
     });
@@ -193,6 +193,14 @@ describe.skipIf(noNginx)("NGINX as a proxy that is driven", () => {
     await one.proxy.close(1_000);
     for (const pid of [master, ...workers.map(({ pid }) => pid)]) expect(existsSync(`/proc/${pid}`)).toBe(false);
     expect(existsSync(one.folder.path)).toBe(false);
+  });
+
+  it("leaves no worker behind where it is told to end just when the master has died", async () => {
+    const one = await driven();
+    const { master, workers } = await one.client.state();
+    process.kill(master, "SIGKILL");
+    await one.proxy.close(1_000);
+    for (const { pid } of workers) await until("the workers go", () => !existsSync(`/proc/${pid}`));
   });
 
   it("passes lines of NGINX's log on", async () => {
