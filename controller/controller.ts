@@ -126,13 +126,26 @@ export class Controller {
     });
     this.#source = source;
     await source.start();
-    await this.#applying;
-    this.started();
+    await this.started();
   }
 
-  /** Everything that is there at the start is in force; `watch` says so itself. */
-  started(): void {
+  /**
+   * Everything that is there at the start has been given; `watch` says so itself. Resolves when it is in force, and nothing
+   * besides.
+   */
+  async started(): Promise<void> {
+    this.#applying = this.#applying.then(() => this.#complete());
+    await this.#applying;
     this.#health?.ready();
+  }
+
+  async #complete(): Promise<void> {
+    try {
+      await this.#proxy.complete?.();
+    } catch (error) {
+      this.#metrics?.applyFailed();
+      this.#logger.error("what the proxy held from before could not be taken away", { error });
+    }
   }
 
   /** Stops following the folder, and checking peers; the proxy is not touched. */

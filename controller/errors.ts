@@ -337,6 +337,10 @@ const PROXY_ENTRIES = {
     meaning: "The proxy cannot do what an object asks for; the last good state of that piece stays in force.",
     remedy: "Use another proxy, or leave the setting out.",
   },
+  PROXY_STATE_FULL: {
+    meaning: "The memory that the workers of NGINX share has no room for a piece; its last good state stays in force.",
+    remedy: "Give it more with --nginx-state-size, or remove objects.",
+  },
   PROXY_STEP_FAILED: {
     meaning: "A step of a plan failed; the last good state of that piece stays in force.",
     remedy: "See the message; the next change of the object tries again.",

@@ -8,6 +8,8 @@
 --   Changes. They answer true, or nil and what is wrong; the table is then as before.
 --   table:load_shard(image)            bytes of a shard image, which takes the place of the one with its host pattern
 --   table:remove_shard(kind, host)     host pattern: 0 exact, 1 or 2 wildcard (host is the suffix), 3 any host, 4 default
+--   table:validate_shard(image)        what load_shard would say, and nothing is changed
+--   table:validate_peers(image)
 --   table:load_peers(image)            bytes of a peer set image, which takes the place of the one with its key
 --   table:remove_peers(key)
 --   table:set_peer_state(key, id, state, now)  what active checks have found: "unchecked", "up", "down" or "draining"; id is
@@ -130,6 +132,34 @@ function RoutingTable:load_shard(image)
   local code = self.functions.njk_shard_load(memory.instance, self.address, at, #image, COMPARE)
   memory:free(at)
   return self:changed(code)
+end
+
+function RoutingTable:validate_shard(image)
+  local memory = self.memory
+  local at = memory:place(image)
+  if not at then
+    return self:failure(status.MEMORY)
+  end
+  local code = self.functions.njk_shard_validate(memory.instance, at, #image, COMPARE)
+  memory:free(at)
+  if code < 0 then
+    return self:failure(code)
+  end
+  return true
+end
+
+function RoutingTable:validate_peers(image)
+  local memory = self.memory
+  local at = memory:place(image)
+  if not at then
+    return self:failure(status.MEMORY)
+  end
+  local code = self.functions.njk_peer_set_validate(memory.instance, at, #image)
+  memory:free(at)
+  if code < 0 then
+    return self:failure(code)
+  end
+  return true
 end
 
 function RoutingTable:load_peers(image)

@@ -85,9 +85,10 @@ export async function runCluster(core: Core, options: ClusterRunOptions): Promis
   const timer = setInterval(() => {
     if (!cluster.readiness().ready) return;
     clearInterval(timer);
-    controller.started();
-    running.setReady(true);
-    logger.info("serving", ports);
+    void controller.started().then(() => {
+      running.setReady(true);
+      logger.info("serving", ports);
+    });
   }, READY_POLL_MS);
   const signal = await stopped;
   clearInterval(timer);

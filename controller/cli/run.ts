@@ -1,36 +1,22 @@
-import { readFileSync } from "node:fs";
 import { readdir } from "node:fs/promises";
-import { join } from "node:path";
-import { createSecureContext } from "node:tls";
 import type { Core } from "../../core-wasm/binding/core.js";
-import { RouteTable } from "../../core-wasm/binding/route-table.js";
 import { Controller, type ControllerParts } from "../controller.js";
 import { HealthClient } from "../health/health-client.js";
 import { ControllerMetrics } from "../observability/controller-metrics.js";
 import { type EventSink, noEvents } from "../observability/events.js";
 import { descriptorSink } from "../observability/line-sink.js";
 import { createLogger, type Logger } from "../observability/logger.js";
-import { EmbeddedProxy } from "../proxies/embedded/embedded-proxy.js";
 import { type MetricsOptions, openMetrics } from "./metrics-endpoint.js";
 import { type ModelChoices, modelChoices } from "./model-options.js";
+import { makeProxy, type ServingOptions, type ServingProxy } from "./serving-proxy.js";
 import { PACKAGE_VERSION } from "./version.js";
 
 /** Options of `run` and `start`. */
-export interface RunOptions extends MetricsOptions, ModelChoices {
+export interface RunOptions extends MetricsOptions, ModelChoices, ServingOptions {
   /** Folder with the objects; without one they come from a cluster. */
   configDir?: string;
-  httpPort: number;
-  httpsPort: number;
-  /** Address that both ports are bound to. */
-  address: string;
-  accessLog: boolean;
-  /** Folder with tls.crt and tls.key, for handshakes that no object has a certificate for. */
-  defaultCertificate?: string;
-  trustedProxies: string[];
   /** How long requests under way may take to end after SIGTERM. */
   drainSeconds: number;
-  /** Folder that stays over a restart: health checks go on while the controller is away. */
-  runDir?: string;
 }
 
 /** A controller at work, and how to end it. */
@@ -54,7 +40,7 @@ export interface LaunchParts extends Pick<ControllerParts, "source" | "controlle
   events?: EventSink;
 }
 
-/** Starts a controller with the embedded proxy; its ports are open, no object is read yet. */
+/** Starts a controller and its proxy, whose ports are open, no object is read yet. */
 export async function launch(
   core: Core,
   options: RunOptions,
@@ -63,16 +49,8 @@ export async function launch(
   const log = descriptorSink(2);
   const access = descriptorSink(1);
   const logger = createLogger({ sink: log, now: Date.now });
-  const proxy = new EmbeddedProxy({
-    table: new RouteTable(core),
-    logger,
-    http: { address: options.address, port: options.httpPort },
-    https: { address: options.address, port: options.httpsPort },
-    trustedProxies: options.trustedProxies,
-    metrics: options.metricsPort !== "off",
-    ...(options.accessLog ? { accessLog: access } : {}),
-    ...(options.defaultCertificate === undefined ? {} : { defaultCertificate: readPair(options.defaultCertificate) }),
-  });
+  const counts = options.metricsPort !== "off";
+  const proxy = await makeProxy({ core, options, logger, access, counts });
   const metrics = new ControllerMetrics();
   const health = makeHealth(options, logger, proxy, metrics, events);
   let ready = false;
@@ -111,9 +89,9 @@ export async function launch(
       ready = true;
     },
     async stop() {
-      await controller.close();
+      // Side by side: a change that waits for a proxy which is away ends only when the proxy is given up.
+      await Promise.all([controller.close(), proxy.close(options.drainSeconds * 1000)]);
       // Last of all: while the proxy drains, it is to be seen as not ready.
-      await proxy.close(options.drainSeconds * 1000);
       await endpoint?.close();
       await Promise.all([access.close(), log.close()]);
     },
@@ -124,7 +102,7 @@ export async function launch(
 function makeHealth(
   options: RunOptions,
   logger: Logger,
-  proxy: EmbeddedProxy,
+  proxy: ServingProxy,
   metrics: ControllerMetrics,
   events: EventSink,
 ): HealthClient {
@@ -139,24 +117,6 @@ function makeHealth(
   } catch (error) {
     throw new Error(`--run-dir: ${(error as Error).message}`);
   }
-}
-
-/** The pair of a folder. Throws an Error that names the option and says nothing of what the files hold. */
-function readPair(folder: string): { chain: string; key: string } {
-  const read = (name: string) => {
-    try {
-      return readFileSync(join(folder, name), "utf8");
-    } catch {
-      throw new Error(`--default-certificate: ${join(folder, name)} does not exist or cannot be read`);
-    }
-  };
-  const pair = { chain: read("tls.crt"), key: read("tls.key") };
-  try {
-    createSecureContext({ cert: pair.chain, key: pair.key });
-  } catch {
-    throw new Error(`--default-certificate: tls.crt and tls.key in ${folder} are no PEM certificate with its key`);
-  }
-  return pair;
 }
 
 /** Throws an Error for a folder that is not there: a mistyped name must not become an empty configuration. */
@@ -187,8 +147,10 @@ export async function runFolder(core: Core, options: RunOptions & { configDir: s
   await checkFolder(options.configDir);
   const running = await launch(core, options);
   const stopped = stopSignal();
-  await running.watch(options.configDir);
-  running.logger.info("serving", { configDir: options.configDir, ...running.ports });
+  const watching = running.watch(options.configDir).then(() => {
+    running.logger.info("serving", { configDir: options.configDir, ...running.ports });
+  });
+  await Promise.race([watching, stopped]);
   const signal = await stopped;
   running.logger.info("draining", { signal });
   await running.stop();

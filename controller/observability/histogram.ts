@@ -13,6 +13,11 @@ export class Buckets {
     this.labels = [...texts, "+Inf"].map((text) => labelText("le", text));
   }
 
+  /** Buckets, with the one above every bound. */
+  get count(): number {
+    return this.labels.length;
+  }
+
   /** Samples that a histogram of these buckets has on the page. */
   get series(): number {
     return this.labels.length + 2;
@@ -28,6 +33,14 @@ export class Histogram {
   constructor(private readonly buckets: Buckets) {
     // No typed array: one of this length lies outside of the heap and costs several times as much.
     this.counts = new Array<number>(buckets.bounds.length + 1).fill(0);
+  }
+
+  /** What somebody else has counted: numbers by bucket, each alone, and the sum of the values. */
+  static of(buckets: Buckets, counts: readonly number[], sum: number): Histogram {
+    const histogram = new Histogram(buckets);
+    for (let i = 0; i < histogram.counts.length; i++) histogram.counts[i] = counts[i] ?? 0;
+    histogram.sum = sum;
+    return histogram;
   }
 
   observe(value: number): void {
@@ -47,6 +60,11 @@ export class Histogram {
   /** Sum of all values, without the digits that adding up many small numbers leaves. */
   get total(): number {
     return Math.round(this.sum * 1e6) / 1e6;
+  }
+
+  /** Number of values. */
+  get count(): number {
+    return this.counts.reduce((sum, count) => sum + count, 0);
   }
 
   /** Writes `name_bucket`, `name_sum` and `name_count`; `labels` as for MetricsText.sample. */

@@ -25,6 +25,7 @@ export class MetricsPage {
     const page = new MetricsText(this.limit);
     const parts: Buffer[] = [];
     let pieces = 0;
+    await Promise.all(this.sources.map((source) => source.gather?.()));
     for (const source of this.sources) {
       for (const _ of source.write(page)) {
         if (++pieces % PIECES_PER_TURN !== 0) continue;

@@ -7,6 +7,8 @@ export type MetricType = "counter" | "gauge" | "histogram";
  * a large page holds no request up.
  */
 export interface MetricsSource {
+  /** Fetches what `write` is to say, where it lies elsewhere. Never rejects: what can't be had is left out. */
+  gather?(): Promise<void>;
   write(page: MetricsText): Iterable<void>;
 }
 

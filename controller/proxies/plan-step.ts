@@ -10,7 +10,8 @@ export class UnsupportedError extends Error {
 
 /** The failure of a step that threw. */
 export function failureOf(step: PlanStep, error: unknown): ApplyFailure {
-  const certificate = step.step === "set-certificate";
-  const code = certificate ? "PROXY_CERTIFICATE_INVALID" : (errorCode(error) ?? "PROXY_STEP_FAILED");
+  const known = errorCode(error);
+  const certificate = step.step === "set-certificate" && known?.startsWith("PROXY_") !== true;
+  const code = certificate ? "PROXY_CERTIFICATE_INVALID" : (known ?? "PROXY_STEP_FAILED");
   return { ...pieceOf(step), code, message: error instanceof Error ? error.message : "unknown failure" };
 }

@@ -27,6 +27,11 @@ export interface Proxy {
   /** Applies a plan and resolves with the generation that is in force for new requests. */
   apply(plan: Plan): Promise<{ generation: string; failures: ApplyFailure[] }>;
   /**
+   * Everything that there is at the start was applied: what the proxy holds besides, from before, goes. Only for a proxy that
+   * outlives its controller.
+   */
+  complete?(): Promise<void>;
+  /**
    * Takes in what active checks have found out, for new requests. Idempotent. A state is kept, whether its peer is there yet
    * or not, until another one comes; `unchecked` forgets it.
    */

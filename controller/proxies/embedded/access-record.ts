@@ -1,5 +1,5 @@
 import type { DecisionOrigin } from "../../../core-wasm/binding/decision.js";
-import type { PeerCounts } from "./traffic.js";
+import type { PeerCounts } from "../request-counts.js";
 
 /** One try at one peer. Times in milliseconds from the start of the try; undefined where it never came that far. */
 export interface AttemptRecord {

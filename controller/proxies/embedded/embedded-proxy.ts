@@ -1,12 +1,14 @@
 import { randomBytes } from "node:crypto";
 import type { AddressInfo } from "node:net";
+import type { PeerStatus } from "../../../core-wasm/binding/decision.js";
 import type { Upstream } from "../../model/types.js";
 import type { MetricsSource } from "../../observability/metrics-text.js";
 import type { Plan } from "../../reconcile/plan.js";
+import { BalancingMetrics, type PeerNumbers } from "../balancing-metrics.js";
 import { PeerStates } from "../peer-states.js";
 import type { ApplyFailure, Proxy as DrivenProxy, PeerStateChange } from "../proxy.js";
+import { type ConnectionCounts, VtsMetrics } from "../vts-metrics.js";
 import { Balancing } from "./balancing.js";
-import { BalancingMetrics } from "./balancing-metrics.js";
 import { CertificateStore } from "./certificates.js";
 import { TrustedNetworks } from "./client-address.js";
 import { ClientConnections } from "./client-connections.js";
@@ -18,7 +20,6 @@ import type { ProxyShared } from "./proxy-shared.js";
 import { selfSigned } from "./self-signed.js";
 import { Traffic } from "./traffic.js";
 import { UpstreamRegistry } from "./upstream-registry.js";
-import { type ConnectionCounts, VtsMetrics } from "./vts-metrics.js";
 
 const DAY = 86_400_000;
 /** How often a closing proxy looks for connections that have become idle. */
@@ -131,6 +132,7 @@ export class EmbeddedProxy implements DrivenProxy {
    */
   metrics(prefix: string, version: string): MetricsSource[] {
     const { traffic, settings, upstreams, queues } = this.shared;
+    const { table } = settings;
     if (traffic === undefined) return [];
     const vts = new VtsMetrics({
       prefix,
@@ -141,7 +143,11 @@ export class EmbeddedProxy implements DrivenProxy {
       connections: () => this.connectionCounts(),
       peers: () => upstreams.counted(),
     });
-    return [vts, new BalancingMetrics(settings.table, upstreams, queues)];
+    const balancing = new BalancingMetrics({
+      peers: () => upstreams.keys().map((upstream) => ({ upstream, count: () => countPeers(table.peersOf(upstream)) })),
+      queues: () => queues.status(),
+    });
+    return [vts, balancing];
   }
 
   /** What is held right now; `waiting` exchanges are in a queue. Exchanges and draining pools go back to zero when no request is under way. */
@@ -209,6 +215,15 @@ export class EmbeddedProxy implements DrivenProxy {
     clearTimeout(cut);
     await this.shared.upstreams.destroy();
   }
+}
+
+function countPeers(peers: readonly PeerStatus[]): PeerNumbers {
+  const numbers = { unchecked: 0, up: 0, down: 0, draining: 0, out: 0 };
+  for (const peer of peers) {
+    numbers[peer.draining ? "draining" : peer.state]++;
+    if (peer.out) numbers.out++;
+  }
+  return numbers;
 }
 
 function madeCertificate(settings: Settings): { chain: string; key: string } {

@@ -1,6 +1,7 @@
 import type { Duplex } from "node:stream";
 import type { Dispatcher } from "undici";
 import type { Decision } from "../../../core-wasm/binding/decision.js";
+import { PeerCounts } from "../request-counts.js";
 import type { AttemptRecord } from "./access-record.js";
 import { findErrorPage } from "./error-answer.js";
 import type { Exchange } from "./exchange.js";
@@ -12,7 +13,6 @@ import { upstreamHeaders } from "./request-headers.js";
 import { rawHeader } from "./request-view.js";
 import { clientHeaders, clientTrailers } from "./response-headers.js";
 import { isRenewed, sessionCookieText } from "./session-cookie.js";
-import { PeerCounts } from "./traffic.js";
 import { SendTimeoutError, upstreamFailure } from "./upstream-failure.js";
 import { DEFAULT_TIMEOUT, INNER_SERVER_NAME, peerName, type RegisteredUpstream } from "./upstream-registry.js";
 

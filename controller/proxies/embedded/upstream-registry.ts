@@ -1,6 +1,6 @@
 import { buildConnector, Pool } from "undici";
 import type { SessionCookie, Upstream, UpstreamTransport } from "../../model/types.js";
-import type { PeerCounts } from "./traffic.js";
+import type { PeerCounts } from "../request-counts.js";
 
 /**
  * NGINX's defaults: proxy_connect_timeout, proxy_read_timeout, proxy_send_timeout. undici's clock for the first two is

@@ -68,6 +68,17 @@ export class StateKeeper {
     this.generation = summary.generation;
   }
 
+  /** True if all workers hold what was accepted, as far as NGINX has told. */
+  get inStep(): boolean {
+    const workers = this.summary?.workers ?? [];
+    return workers.length > 0 && workers.every(({ sum }) => sum === this.accepted.sum);
+  }
+
+  /** Checksum of what NGINX has accepted, as it and its workers show it. */
+  get sum(): string {
+    return this.accepted.sum;
+  }
+
   /** Names of the pieces that NGINX has accepted. */
   names(): string[] {
     return [...this.accepted.names()];

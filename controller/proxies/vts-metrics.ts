@@ -1,7 +1,7 @@
 import { hostname } from "node:os";
-import type { Histogram } from "../../observability/histogram.js";
-import { labelText, type MetricsSource, type MetricsText, type MetricType } from "../../observability/metrics-text.js";
-import { type Counts, type PeerCounts, REQUEST_BUCKETS, type Traffic } from "./traffic.js";
+import type { Histogram } from "../observability/histogram.js";
+import { labelText, type MetricsSource, type MetricsText, type MetricType } from "../observability/metrics-text.js";
+import { type CountsReading, type PeerCountsReading, REQUEST_BUCKETS, type TrafficReading } from "./request-counts.js";
 
 /** Version of the VTS module whose families these are. */
 const VTS_VERSION = "v0.2.7";
@@ -34,10 +34,10 @@ export interface VtsSubject {
   started: number;
   /** A clock as that of the requests, in milliseconds. */
   now(): number;
-  traffic: Traffic;
+  traffic: TrafficReading;
   connections(): ConnectionCounts;
   /** Peers with counts, by upstream and address. Upstreams by key: several objects may balance one service differently. */
-  peers(): Iterable<{ upstream: string; backend: string; counts: PeerCounts }>;
+  peers(): Iterable<{ upstream: string; backend: string; counts: PeerCountsReading }>;
 }
 
 interface Row<C> {
@@ -80,10 +80,10 @@ export class VtsMetrics implements MetricsSource {
   private *writeServers(page: MetricsText): Iterable<void> {
     const { traffic } = this.subject;
     const now = this.subject.now();
-    const rows: Row<Counts>[] = [];
+    const rows: Row<CountsReading>[] = [];
     for (const [host, counts] of traffic.byHost()) {
       if (!page.reserve(SERVER_SERIES)) continue;
-      rows.push({ labels: labelText("host", host), counts, average: counts.recent.average(now) });
+      rows.push({ labels: labelText("host", host), counts, average: counts.average(now) });
       yield;
     }
     rows.push({ labels: labelText("host", ALL_HOSTS), ...traffic.total(now) });
@@ -93,12 +93,12 @@ export class VtsMetrics implements MetricsSource {
 
   private *writeUpstreams(page: MetricsText): Iterable<void> {
     const now = this.subject.now();
-    const rows: (Row<PeerCounts> & { responseAverage: number })[] = [];
+    const rows: (Row<PeerCountsReading> & { responseAverage: number })[] = [];
     for (const { upstream, backend, counts } of this.subject.peers()) {
       if (!page.reserve(UPSTREAM_SERIES)) continue;
       const labels = `${labelText("upstream", upstream)},${labelText("backend", backend)}`;
-      const responseAverage = counts.recentResponses.average(now);
-      rows.push({ labels, counts, average: counts.recent.average(now), responseAverage });
+      const responseAverage = counts.responseAverage(now);
+      rows.push({ labels, counts, average: counts.average(now), responseAverage });
       yield;
     }
     if (rows.length === 0) return;
@@ -113,7 +113,7 @@ export class VtsMetrics implements MetricsSource {
   }
 
   /** What hosts and peers have in common. */
-  private *writeCounts<R extends Row<Counts>>(
+  private *writeCounts<R extends Row<CountsReading>>(
     page: MetricsText,
     of: string,
     what: string,

@@ -1,0 +1,34 @@
+--- Locations of somebody else's configuration that set `$proxy_upstream_name` and pass to `upstream_balancer`: the name is the
+-- key of an upstream, or what `by_name.resolve` knows.
+local ngx = ngx or njt
+local facts = require "balancer.facts"
+local follower = require "balancer.state.follower"
+local requests = require "balancer.requests"
+local upstreams = require "balancer.upstreams"
+local worker = require "balancer.worker"
+
+local by_name = {}
+
+--- Key of the upstream that a name stands for; another module may put its own in place.
+function by_name.resolve(name)
+  return name
+end
+
+--- A record for the request at hand, with a peer; nil where there is none, after the failure was noted for the error page.
+function by_name.choose(record)
+  follower.catch_up()
+  record = record or requests.begin()
+  record.special = true
+  local name = ngx.var.proxy_upstream_name
+  local key = name and by_name.resolve(name, facts)
+  local upstream = key and upstreams.get(key)
+  local choice = upstream and worker.table:pick_peer(key, nil, record.tried, worker.random(), worker.now(), {})
+  if not choice then
+    record.failure = 503
+    return nil
+  end
+  record.upstream, record.token, record.peer, record.session = upstream, choice.token, choice.peer, choice.session
+  return record
+end
+
+return by_name

@@ -1,0 +1,73 @@
+--- Certificates by server name, each parsed once when it comes. A renewal acts on the next handshake.
+local ngx = ngx or njt
+local ssl = require "ngx.ssl"
+local cjson = require "cjson.safe"
+local follower = require "balancer.state.follower"
+
+local find, lower, sub = string.find, string.lower, string.sub
+
+local certificates = {}
+
+--- The key of the one for handshakes that no other fits.
+local DEFAULT = ""
+
+--- By host: {chain, key} as OpenSSL has them, freed by the garbage collector.
+local pairs_of_hosts = {}
+
+local function parse(content)
+  local json = cjson.decode(content)
+  if type(json) ~= "table" or type(json.chain) ~= "string" or type(json.key) ~= "string" then return nil end
+  -- What OpenSSL says may quote what it was given.
+  local chain = ssl.parse_pem_cert(json.chain)
+  local key = chain and ssl.parse_pem_priv_key(json.key)
+  return key and { chain, key }
+end
+
+local function refusal()
+  return false, "PROXY_CERTIFICATE_INVALID", "the certificate or its key can't be used"
+end
+
+function certificates.validate(_, content)
+  if parse(content) then return true end
+  return refusal()
+end
+
+function certificates.load(host, content)
+  local pair = parse(content)
+  if not pair then return refusal() end
+  pairs_of_hosts[host] = pair
+  return true
+end
+
+function certificates.drop(host)
+  pairs_of_hosts[host] = nil
+end
+
+--- The pair for a server name: of the exact host, of the wildcard for one label, the default one; nil for NGINX's own.
+local function pair_for(name)
+  if name then
+    name = lower(name)
+    local exact = pairs_of_hosts[name]
+    if exact then return exact end
+    local dot = find(name, ".", 1, true)
+    local wildcard = dot and pairs_of_hosts["*" .. sub(name, dot)]
+    if wildcard then return wildcard end
+  end
+  return pairs_of_hosts[DEFAULT]
+end
+
+--- Answers a handshake; in `ssl_certificate_by_lua`.
+function certificates.choose()
+  follower.catch_up()
+  local pair = pair_for(ssl.server_name())
+  if not pair then return end
+  ssl.clear_certs()
+  local ok, why = ssl.set_cert(pair[1])
+  if ok then ok, why = ssl.set_priv_key(pair[2]) end
+  if not ok then
+    ngx.log(ngx.ERR, "a certificate can't be used: ", why)
+    return ngx.exit(ngx.ERROR)
+  end
+end
+
+return certificates

@@ -1,0 +1,188 @@
+--- What is counted, in each worker by itself: requests by host pattern, attempts and requests by peer. Plain numbers; the same as
+-- controller/proxies/embedded/traffic.ts has. A host is counted by the pattern that its rules stand under, never by what a
+-- client writes, and what is counted for a host or peer goes when its object does.
+local count = {}
+
+--- Where a request counts that no host of ours has decided.
+local NO_HOST = "_"
+--- Upper bounds of the buckets, in seconds.
+local BOUNDS = { 0.005, 0.01, 0.05, 0.1, 0.5, 1, 5, 10 }
+local BUCKETS = #BOUNDS + 1
+--- How many of the last durations count for their average, and for how long, in seconds.
+local KEPT, PERIOD = 64, 60
+
+local function new_times()
+  local times = { seconds = 0, next = 1, durations = {}, at = {} }
+  for i = 1, BUCKETS do times[i] = 0 end
+  return times
+end
+
+local function new_counts()
+  return { received = 0, sent = 0, codes = { 0, 0, 0, 0, 0 }, requests = new_times() }
+end
+
+local function new_peer()
+  local counts = new_counts()
+  counts.responses = new_times()
+  return counts
+end
+
+--- By host as decisions name it.
+local hosts = { [NO_HOST] = new_counts() }
+--- By host, the patterns (`*.x`, `**.x`) that stand for it.
+local patterns = {}
+--- By upstream key, then by `ip:port`.
+local peers = {}
+--- Sums of hosts that are gone: totals never go down.
+local gone = new_counts()
+local total = 0
+
+local function observe(times, seconds, now)
+  local i = 1
+  while i < BUCKETS and seconds > BOUNDS[i] do i = i + 1 end
+  times[i] = times[i] + 1
+  times.seconds = times.seconds + seconds
+  local next = times.next
+  times.durations[next], times.at[next] = seconds, now
+  times.next = next < KEPT and next + 1 or 1
+end
+
+local function add_code(counts, status)
+  local digit = (status - status % 100) / 100
+  if digit >= 1 and digit <= 5 then counts.codes[digit] = counts.codes[digit] + 1 end
+end
+
+local function add(counts, status, received, sent, seconds, now)
+  counts.received = counts.received + received
+  counts.sent = counts.sent + sent
+  add_code(counts, status)
+  observe(counts.requests, seconds, now)
+end
+
+local function add_times(to, from)
+  for i = 1, BUCKETS do to[i] = to[i] + from[i] end
+  to.seconds = to.seconds + from.seconds
+end
+
+local function host_of(pattern)
+  if pattern == "" or pattern == "(default)" then return NO_HOST end
+  return pattern:sub(1, 3) == "**." and pattern:sub(2) or pattern
+end
+
+function count.add_host(pattern)
+  local host = host_of(pattern)
+  patterns[host] = patterns[host] or {}
+  patterns[host][pattern] = true
+end
+
+function count.remove_host(pattern)
+  local host = host_of(pattern)
+  local of = patterns[host]
+  if not of then return end
+  of[pattern] = nil
+  if next(of) then return end
+  patterns[host] = nil
+  local counts = hosts[host]
+  if not counts or host == NO_HOST then return end
+  gone.received, gone.sent = gone.received + counts.received, gone.sent + counts.sent
+  for i = 1, 5 do gone.codes[i] = gone.codes[i] + counts.codes[i] end
+  add_times(gone.requests, counts.requests)
+  hosts[host] = nil
+end
+
+--- An upstream is another one now: peers that have left are forgotten.
+function count.keep_peers(key, core)
+  local of = peers[key]
+  if not of then return end
+  local kept = {}
+  for _, one in ipairs(core:peers_of(key)) do kept[one.peer.id] = of[one.peer.id] end
+  peers[key] = kept
+end
+
+function count.forget_upstream(key)
+  peers[key] = nil
+end
+
+--- A request has ended. `host`: as its decision names it, nil where none has decided. Times in seconds, sizes in bytes.
+function count.request(host, status, received, sent, seconds, now)
+  total = total + 1
+  local counts = hosts[host or NO_HOST]
+  if not counts then
+    if host == "" then
+      counts = hosts[NO_HOST]
+    elseif patterns[host] then
+      counts = new_counts()
+      hosts[host] = counts
+    else
+      -- Its rules have gone while the request was under way.
+      counts = gone
+    end
+  end
+  add(counts, status, received, sent, seconds, now)
+end
+
+--- Counts of a peer, made by its first request.
+function count.peer(key, id)
+  local of = peers[key]
+  if not of then
+    of = {}
+    peers[key] = of
+  end
+  local counts = of[id]
+  if not counts then
+    counts = new_peer()
+    of[id] = counts
+  end
+  return counts
+end
+
+--- An attempt that was not the last one.
+function count.attempt(counts, status, seconds, now)
+  add_code(counts, status)
+  observe(counts.responses, seconds, now)
+end
+
+--- The last attempt of a request, for which the request counts.
+function count.last_attempt(counts, status, received, sent, seconds, response, now)
+  add(counts, status, received, sent, seconds, now)
+  observe(counts.responses, response, now)
+end
+
+--- Buckets (of each alone), sum, and what is needed for the average of the last minute.
+local function times_of(times, now)
+  local buckets, recent, number = {}, 0, 0
+  for i = 1, BUCKETS do buckets[i] = times[i] end
+  for i = 1, #times.at do
+    if now - times.at[i] <= PERIOD then
+      recent = recent + times.durations[i]
+      number = number + 1
+    end
+  end
+  return { buckets = buckets, seconds = times.seconds, recent = recent, recentCount = number }
+end
+
+local function counts_of(counts, now)
+  return {
+    received = counts.received,
+    sent = counts.sent,
+    codes = counts.codes,
+    requests = times_of(counts.requests, now),
+    responses = counts.responses and times_of(counts.responses, now) or nil,
+  }
+end
+
+--- Everything that was counted here, for JSON: {requests, gone, hosts: {host: counts}, peers: {upstream: {"ip:port": counts}}},
+-- counts being {received, sent, codes (1xx to 5xx), requests, responses (of peers)}, the last two {buckets, seconds, recent,
+-- recentCount}.
+function count.all(now)
+  local of_hosts, of_peers = {}, {}
+  for host, counts in pairs(hosts) do of_hosts[host] = counts_of(counts, now) end
+  for key, of in pairs(peers) do
+    local list = {}
+    for id, counts in pairs(of) do list[id] = counts_of(counts, now) end
+    if next(list) then of_peers[key] = list end
+  end
+  return { requests = total, gone = counts_of(gone, now), hosts = of_hosts, peers = of_peers }
+end
+
+return count

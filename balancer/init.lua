@@ -1,0 +1,50 @@
+--- The balancer inside NGINX or OpenNJet: what nginx.conf calls, one function for each phase. Everything behind it is in modules
+-- of this folder; who decides is the core (balancer.core).
+local control = require "balancer.control"
+local journal = require "balancer.state.journal"
+
+local balancer = {}
+
+local settings
+
+--- In `init_by_lua`. Options:
+--   library     path of the native core
+--   token       file with the token of the control endpoint
+--   journal     file with the last good state; may be missing
+--   body_limit  bytes of a request body where an upstream sets none; 0: any number
+--   logs        true: the access log is told what decided
+function balancer.init(options)
+  settings = options
+  control.open(options.token)
+  journal.restore(options.journal)
+  -- Loaded before workers are there, so that they share the code.
+  local route = require "balancer.route"
+  route.body_limit = options.body_limit or 0
+  route.logs = options.logs == true
+  local counters = require "balancer.counters"
+  control.on("/counters", { GET = counters.get })
+  local own = require("balancer.answers").own
+  local requests = require "balancer.requests"
+  balancer.route = route.run
+  balancer.read_body = route.read_body
+  balancer.balance = require("balancer.balance").run
+  balancer.respond = require("balancer.respond").run
+  balancer.log = require("balancer.log").run
+  balancer.certificate = require("balancer.certificates").choose
+  balancer.control = control.handle
+  --- The page for a status that NGINX gave by itself.
+  function balancer.page()
+    local record = requests.current()
+    return own(record and record.failure)
+  end
+end
+
+--- In `init_worker_by_lua`. OpenNJet calls it in its privileged agent as well, which serves no requests.
+function balancer.init_worker()
+  require("balancer.worker").open(settings.library)
+  require("balancer.pieces").register()
+  require("balancer.state.follower").start()
+  require("balancer.counters").start()
+end
+
+return balancer

@@ -1,0 +1,82 @@
+--- The log phase: gives back what is still held for the request, and counts it.
+local ngx = ngx or njt
+local count = require "balancer.count"
+local queue = require "balancer.queue"
+local requests = require "balancer.requests"
+local worker = require "balancer.worker"
+
+local gmatch = string.gmatch
+local var = ngx.var
+local ngx_now, start_time = ngx.now, ngx.req.start_time
+local finish, recycle = requests.finish, requests.recycle
+
+local log = {}
+
+--- The client has left before an answer.
+local NO_ANSWER = 499
+
+--- Values of a variable that has one for each attempt, as numbers; 0 for what is not known.
+local function each(values, into)
+  local number = 0
+  for value in gmatch(values or "", "[^, :]+") do
+    number = number + 1
+    into[number] = tonumber(value) or 0
+  end
+  return number
+end
+
+--- True if the last attempt counts against its peer: it broke, or was answered with a status that next-upstream lists.
+local function has_failed(record, status)
+  if status < 500 and not record.failure then return false end
+  local last = 0
+  for value in gmatch(var.upstream_status or "", "[^, :]+") do last = tonumber(value) or 0 end
+  local header = var.upstream_header_time
+  local answered = header and header:sub(-1) ~= "-"
+  if answered then return record.upstream.statuses[last] == true end
+  -- The client may have left, too.
+  return last == 502 or last == 504
+end
+
+local function count_attempts(record, status, received, sent, seconds, now)
+  local upstream = record.upstream
+  local key = upstream.key
+  local counts = count.peer(key, record.peer.id)
+  if not record.special then
+    count.last_attempt(counts, status, received, sent, seconds, tonumber(var.upstream_response_time) or seconds, now)
+    return
+  end
+  local statuses, times = {}, {}
+  local number = each(var.upstream_status, statuses)
+  each(var.upstream_response_time, times)
+  local last = record.attempts
+  for i = 1, last - 1 do
+    local peer = record.tried_peers[i]
+    count.attempt(count.peer(key, peer.id), statuses[i] or 0, times[i] or 0, now)
+  end
+  count.last_attempt(counts, status, received, sent, seconds, number >= last and times[last] or seconds, now)
+end
+
+--- Ends a request.
+function log.run()
+  local record = finish()
+  local status = ngx.status
+  if status == 0 then status = NO_ANSWER end
+  local now = ngx_now()
+  local seconds = now - start_time()
+  if seconds < 0 then seconds = 0 end
+  local received, sent = tonumber(var.request_length) or 0, tonumber(var.bytes_sent) or 0
+  local origin = record and record.decided
+  count.request(origin and origin.host, status, received, sent, seconds, now)
+  if not record then return end
+  if record.waits_in then queue.abandon(record) end
+  local upstream = record.upstream
+  local token = record.token
+  if token then
+    worker.table:peer_done(token, record.attempts > 0 and has_failed(record, status), now * 1000)
+    if upstream and upstream.queued then queue.place_free(upstream.key) end
+  end
+  if upstream and record.attempts > 0 and record.peer then count_attempts(record, status, received, sent, seconds, now) end
+  recycle(record)
+end
+
+return log

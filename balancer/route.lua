@@ -1,0 +1,174 @@
+--- The routing phase: the core decides what becomes of a request, and NGINX is told.
+local ngx = ngx or njt
+local answers = require "balancer.answers"
+local body = require "balancer.body"
+local facts = require "balancer.facts"
+local follower = require "balancer.state.follower"
+local headers = require "balancer.headers"
+local queue = require "balancer.queue"
+local requests = require "balancer.requests"
+local upstreams = require "balancer.upstreams"
+local worker = require "balancer.worker"
+
+local byte, find, gsub, match = string.byte, string.find, string.gsub, string.match
+local var = ngx.var
+local catch_up = follower.catch_up
+local begin, upstream_of = requests.begin, upstreams.get
+
+local route = {
+  --- Bytes of a body where an upstream sets no limit; 0: any number.
+  body_limit = 0,
+  --- True where the access log wants to know what decided.
+  logs = false,
+}
+
+--- Characters of a target; more is 414.
+local LONGEST_TARGET = 8192
+local SLASH = 47
+
+--- The target as the request line has it. NGINX leaves the host out of `$request_uri`.
+local function raw_target(host, uri)
+  if var.host == host then return uri end
+  local line = var.request
+  local target = match(line, "^%S+ (%S+)")
+  if target and byte(target) ~= SLASH and find(target, "^%a[%w+.-]*://") then return target end
+  return uri
+end
+
+local function decide(record)
+  local now = worker.now()
+  local decision, why = worker.table:decide(record.host, record.target, record.https, record.random, now, facts, record.decision)
+  if decision then return decision end
+  ngx.log(ngx.ERR, "a request could not be decided: ", why)
+  return nil
+end
+
+--- Notes what was decided, for the phases after this.
+local function take(record, decision)
+  record.token = decision.token
+  record.peer = decision.peer
+  record.hash = decision.hash
+end
+
+--- Decides anew for a request that waits: false if every peer of that upstream is still busy.
+local function try_again(record, upstream)
+  return function(closed)
+    local decision = decide(record)
+    if not decision then return "failed" end
+    if decision.busy and decision.upstream_key == upstream and not closed then return false end
+    return "decided"
+  end
+end
+
+--- Waits for a place at a peer. True if the request was decided anew; false if it has to be answered 502.
+local function wait(record, upstream)
+  return queue.wait(upstream, record, try_again(record, upstream)) == "decided"
+end
+
+--- Settings that `location /` does not have lead to a location that has them.
+local function go_on(record, upstream)
+  local decision = record.decision
+  if upstream.grpc then
+    if decision.target ~= record.uri then
+      local path, args = match(decision.target, "^([^?]*)%??(.*)$")
+      ngx.req.set_uri((gsub(path, "%%(%x%x)", function(digits) return string.char(tonumber(digits, 16)) end)), false)
+      ngx.req.set_uri_args(args)
+    end
+  else
+    var.njet_target = decision.target
+  end
+  return ngx.exec(upstream.location)
+end
+
+local function proxy(record, decision)
+  take(record, decision)
+  local upstream = upstream_of(decision.upstream_key)
+  if not upstream then return answers.page(503) end
+  record.upstream = upstream
+  local reads
+  local limit = upstream.body_limit or route.body_limit
+  if limit > 0 then
+    local too_large
+    too_large, reads = body.check(limit)
+    if too_large then return answers.page(413, true) end
+  end
+  local connection = var.http_connection
+  local upgrade
+  if connection and connection ~= "keep-alive" and connection ~= "close" then
+    headers.drop_named(connection)
+    upgrade = headers.upgrade_of(connection)
+    if upgrade and (reads or (tonumber(var.content_length) or 0) > 0 or var.http_transfer_encoding) then upgrade = nil end
+  end
+  local changes = decision.headers
+  if upstream.plain and not changes and not upgrade and not reads and decision.target == record.uri then return end
+  record.special = true
+  if changes then headers.change_request(changes) end
+  if upgrade then
+    var.njet_upgrade = upgrade
+    var.njet_connection = "upgrade"
+  elseif upstream.keepalive == false then
+    var.njet_connection = "close"
+  end
+  if reads then return ngx.exec(reads) end
+  return go_on(record, upstream)
+end
+
+local function act(record, decision)
+  record.decided = decision.origin
+  if route.logs then
+    local origin = decision.origin
+    if origin then var.njet_resource, var.njet_path = origin.resource, origin.path end
+    if decision.upstream then var.njet_upstream = decision.upstream end
+  end
+  local key = decision.upstream_key
+  if key then
+    local upstream = upstream_of(key)
+    local queued = upstream and upstream.queued
+    if queued and (decision.busy or decision.token and queue.is_waited(key)) then
+      -- Nobody overtakes who waits.
+      if decision.token then worker.table:peer_done(decision.token, false, worker.now()) end
+      if not wait(record, key) then
+        record.special = true
+        return answers.page(502)
+      end
+      decision = record.decision
+      record.decided = decision.origin
+    end
+  end
+  if decision.action == "proxy" then return proxy(record, decision) end
+  return answers.decided(decision)
+end
+
+--- Decides the request at hand; in the rewrite phase of `location /`.
+function route.run()
+  catch_up()
+  local host, uri = var.http_host, var.request_uri
+  local record = begin()
+  if not host or host == "" then
+    local protocol = var.server_protocol
+    -- HTTP/0.9 has no version at all.
+    if protocol ~= "HTTP/1.0" then return answers.page(protocol == "" and 505 or 400, true) end
+    host = ""
+  end
+  if #uri > LONGEST_TARGET then return answers.page(414, true) end
+  local decision = record.decision
+  if not decision then
+    decision = {}
+    record.decision = decision
+  end
+  record.host, record.uri, record.target = host, uri, raw_target(host, uri)
+  record.https = var.https == "on"
+  record.random = worker.random()
+  if not decide(record) then return answers.page(500) end
+  return act(record, decision)
+end
+
+--- Reads a body without a stated length; in the rewrite phase of the locations `@body_<bits>`.
+function route.read_body()
+  local record = requests.current()
+  local upstream = record.upstream
+  if not body.read(upstream.body_limit or route.body_limit) then return answers.page(413, true) end
+  return go_on(record, upstream)
+end
+
+return route

@@ -1,0 +1,50 @@
+--- The core of this worker, and the clock and randomness that it is asked with.
+local ngx = ngx or njt
+local native = require "balancer.core.native"
+local RoutingTable = require "balancer.core.routing_table"
+local record = require "balancer.state.record"
+local store = require "balancer.state.store"
+
+local worker = {
+  --- The RoutingTable; nil before `open`.
+  table = nil,
+}
+
+--- Pages of 64 KiB that a core may have: 2 GiB.
+local MOST_PAGES = 32768
+local TOP = 4294967296
+
+--- Puts back what stands in the shared state, after the core has trapped and a new one took its place.
+local function restore()
+  local pieces = require "balancer.pieces"
+  for _, kind in ipairs { record.UPSTREAM, record.PEER_STATES, record.SHARD } do
+    for _, name in ipairs(store.names()) do
+      local of, key = name:match("^(%d+):(.*)$")
+      local _, content = store.piece(name)
+      if tonumber(of) == kind and content then pieces.put_back(kind, key, content) end
+    end
+  end
+end
+
+--- Loads the native core; in `init_worker`. `library`: its path.
+function worker.open(library)
+  local loaded, why = native.load(library)
+  if not loaded then error("the native core can't be loaded: " .. why) end
+  local core
+  core, why = RoutingTable.new(loaded, { pages = MOST_PAGES, restore = restore })
+  if not core then error("the native core does not start: " .. why) end
+  worker.table = core
+  math.randomseed(ngx.worker.pid() + ngx.now() * 1000)
+end
+
+--- Milliseconds of any origin. NGINX's own clock, which stands still while a phase runs.
+function worker.now()
+  return ngx.now() * 1000
+end
+
+--- A whole number below 2^32.
+function worker.random()
+  return math.random(0, TOP - 1)
+end
+
+return worker

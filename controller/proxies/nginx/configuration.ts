@@ -1,0 +1,353 @@
+/**
+ * The text of nginx.conf. It follows from start options alone, never from objects: what objects say reaches the workers as
+ * pieces of state, and the core decides with it.
+ */
+import { isIP } from "node:net";
+import { join } from "node:path";
+
+export interface NginxListener {
+  /** Address to bind; all of IPv4 and IPv6 by default. */
+  address?: string;
+  port: number;
+}
+
+export interface NginxConfigurationOptions {
+  /** Paths for `load_module`. */
+  modules: readonly string[];
+  luaPath: string;
+  luaCPath: string;
+  /** Folder that has `balancer/`. */
+  packageRoot: string;
+  /** The native core. */
+  library: string;
+  /** Absolute. Holds the configuration, temporary files, the control socket and secrets; of mode 0700. */
+  runDirectory: string;
+  /** Unix socket of the control endpoint. */
+  controlSocket: string;
+  tokenFile: string;
+  journalFile: string;
+  /** Undefined: no plain listener. */
+  http?: NginxListener;
+  /** Undefined: no TLS listener. */
+  https?: NginxListener;
+  /** PEM files for handshakes that no certificate of the state fits; needed with `https`. */
+  defaultCertificate?: { chain: string; key: string };
+  /** 0: one for each core. */
+  workers: number;
+  connections: number;
+  /** User of the workers; undefined: whoever starts NGINX. */
+  user?: string;
+  /** Networks whose X-Forwarded-* headers, or PROXY protocol, are believed. */
+  trustedProxies: readonly string[];
+  proxyProtocol: boolean;
+  allowUnderscoreHeaders: boolean;
+  /** File or `stderr`; undefined: none. */
+  accessLog?: string;
+  errorLog: string;
+  errorLevel: "debug" | "info" | "notice" | "warn" | "error";
+  /** Bytes of a request body where an upstream sets none; 0: any number. */
+  bodyLimit: number;
+  /** MiB of the shared dict with the state. */
+  stateSize: number;
+  /** Milliseconds that old workers have after a reload or a quit. */
+  shutdownTimeout: number;
+}
+
+/** Text that goes into the configuration between quotes. Throws for what could end them. */
+function quoted(text: string): string {
+  if (/["\\$\r\n\0;{}]/.test(text)) throw new RangeError(`can't stand in nginx.conf: ${JSON.stringify(text)}`);
+  return `"${text}"`;
+}
+
+function listen({ address, port }: NginxListener, flags: string): string[] {
+  if (!Number.isInteger(port) || port < 1 || port > 65535) throw new RangeError(`not a port: ${port}`);
+  if (address === undefined || address === "::") return [`listen [::]:${port} ipv6only=off ${flags};`];
+  const family = isIP(address);
+  if (family === 0) throw new RangeError(`not an address: ${JSON.stringify(address)}`);
+  return [`listen ${family === 6 ? `[${address}]` : address}:${port} ${flags};`];
+}
+
+function network(text: string): string {
+  const [address = "", bits, rest] = text.split("/");
+  const most = isIP(address) === 4 ? 32 : isIP(address) === 6 ? 128 : -1;
+  if (most < 0 || rest !== undefined || (bits !== undefined && !(/^\d{1,3}$/.test(bits) && Number(bits) <= most))) {
+    throw new RangeError(`not a network: ${JSON.stringify(text)}`);
+  }
+  return text;
+}
+
+/** Headers that the proxy says itself or that are about one connection, with the values of `location /`. */
+const HOP_HEADERS = ["Keep-Alive", "Proxy-Connection", "Proxy-Authenticate", "Proxy-Authorization", "HTTP2-Settings"];
+
+/** Variables that Lua may write over; each has its value from a map that is only asked where Lua did not. */
+function headerVariables(trusting: boolean, peer: string): { maps: string[]; forwarded: [string, string][] } {
+  const kept = (name: string, own: string): string =>
+    trusting
+      ? `map "$njet_trusted:$http_${name}" $njet_said_${name} { default ${own}; "~^1:." $http_${name}; }`
+      : `map "" $njet_said_${name} { default ${own}; }`;
+  const chain = trusting
+    ? `map "$njet_trusted:$http_x_forwarded_for" $njet_said_x_forwarded_for { default ${peer}; "~^1:." "$http_x_forwarded_for, ${peer}"; }`
+    : `map "" $njet_said_x_forwarded_for { default ${peer}; }`;
+  const forwardedKept = trusting ? "$http_forwarded" : '""';
+  return {
+    maps: [
+      kept("x_forwarded_proto", "$scheme"),
+      kept("x_forwarded_host", "$http_host"),
+      kept("x_forwarded_port", "$server_port"),
+      chain,
+      `map $http_x_request_id $njet_said_x_request_id { default $request_id; "" $request_id; "~^[\\x21-\\x7e]{1,128}$" $http_x_request_id; }`,
+      `map "${trusting ? "$njet_trusted" : "0"}" $njet_forwarded { default ""; 1 ${forwardedKept}; }`,
+    ],
+    forwarded: [
+      ["Host", "host:$http_host"],
+      ["X-Request-ID", "request_id:$njet_said_x_request_id"],
+      ["X-Real-IP", "real_ip:$remote_addr"],
+      ["X-Forwarded-For", trusting ? "forwarded_for:$njet_said_x_forwarded_for" : `forwarded_for:${peer}`],
+      ["X-Forwarded-Proto", trusting ? "forwarded_proto:$njet_said_x_forwarded_proto" : "forwarded_proto:$scheme"],
+      ["X-Forwarded-Host", trusting ? "forwarded_host:$njet_said_x_forwarded_host" : "forwarded_host:$http_host"],
+      ["X-Forwarded-Port", trusting ? "forwarded_port:$njet_said_x_forwarded_port" : "forwarded_port:$server_port"],
+    ],
+  };
+}
+
+const STATUS_BITS = ["http_502", "http_503", "http_504"];
+const BODY_BITS = { from: 10, to: 40 };
+/** TLS and gRPC have upstreams of their own: the cache of kept connections compares addresses only. */
+const UPSTREAMS = ["upstream_balancer", "upstream_tls", "upstream_grpc", "upstream_grpcs"];
+
+function nextUpstream(mask: number, any: boolean): string {
+  const statuses = STATUS_BITS.filter((_, bit) => (mask & (1 << bit)) !== 0);
+  return ["error", "timeout", ...statuses, ...(any ? ["non_idempotent"] : [])].join(" ");
+}
+
+/**
+ * The internal locations for what Lua can't set for one request: kind of upstream, buffering, and for which statuses
+ * another peer is tried. Their names are made by `location_of` in balancer/upstreams.lua.
+ */
+function internalLocations(): string[] {
+  const kinds = [
+    { name: "http", module: "proxy", pass: "proxy_pass http://upstream_balancer$njet_target;" },
+    {
+      name: "http_unbuffered",
+      module: "proxy",
+      pass: "proxy_buffering off; proxy_pass http://upstream_balancer$njet_target;",
+    },
+    { name: "https", module: "proxy", pass: "proxy_pass https://upstream_tls$njet_target;" },
+    {
+      name: "https_unbuffered",
+      module: "proxy",
+      pass: "proxy_buffering off; proxy_pass https://upstream_tls$njet_target;",
+    },
+    { name: "grpc", module: "grpc", pass: "grpc_pass grpc://upstream_grpc;" },
+    { name: "grpcs", module: "grpc", pass: "grpc_pass grpcs://upstream_grpcs;" },
+  ];
+  const lines: string[] = [];
+  for (const { name, module, pass } of kinds) {
+    for (let mask = 0; mask < 1 << STATUS_BITS.length; mask++) {
+      for (const any of [false, true]) {
+        const next = `${module}_next_upstream ${nextUpstream(mask, any)};`;
+        lines.push(
+          `location @${name}_${mask}${any ? "_any" : ""} { ${next} header_filter_by_lua_block { balancer.respond() } ${pass} }`,
+        );
+      }
+    }
+  }
+  for (let bits = BODY_BITS.from; bits <= BODY_BITS.to; bits++) {
+    lines.push(
+      `location @body_${bits} { client_max_body_size ${2 ** bits}; rewrite_by_lua_block { balancer.read_body() } }`,
+    );
+  }
+  return lines;
+}
+
+const LOG_FORMAT =
+  'log_format njet_kic escape=json \'{"time":"$time_iso8601","requestId":"$njet_said_x_request_id","client":"$remote_addr",' +
+  '"scheme":"$scheme","method":"$request_method","host":"$http_host","target":"$request_uri","protocol":"$server_protocol",' +
+  '"status":$status,"bytes":$body_bytes_sent,"durationSeconds":$request_time,"resource":"$njet_resource","path":"$njet_path",' +
+  '"upstream":"$njet_upstream","peer":"$upstream_addr","upstreamStatus":"$upstream_status",' +
+  '"upstreamConnectSeconds":"$upstream_connect_time","upstreamHeaderSeconds":"$upstream_header_time",' +
+  '"upstreamResponseSeconds":"$upstream_response_time"}\';';
+
+/** Statuses that NGINX answers by itself, and for which the page is ours. */
+const OWN_PAGES = "400 401 403 404 405 408 411 412 413 414 416 421 429 494 495 496 497 500 501 502 503 504 505";
+
+/** Throws a RangeError for an option that can't stand in a configuration. */
+export function nginxConfiguration(options: NginxConfigurationOptions): string {
+  const { runDirectory: run, trustedProxies, proxyProtocol } = options;
+  const networks = trustedProxies.map(network);
+  const trusting = networks.length > 0 && !proxyProtocol;
+  // Behind the PROXY protocol the other end is who it names, where it may.
+  const peer = proxyProtocol ? "$remote_addr" : trusting ? "$realip_remote_addr" : "$remote_addr";
+  const { maps, forwarded } = headerVariables(trusting, peer);
+  const temp = ["client_body", "proxy", "fastcgi", "uwsgi", "scgi"];
+  const plainFlags = `default_server backlog=4096${proxyProtocol ? " proxy_protocol" : ""}`;
+  const listeners = [
+    ...(options.http ? listen(options.http, plainFlags) : []),
+    ...(options.https ? listen(options.https, `${plainFlags} ssl http2`) : []),
+  ];
+  if (listeners.length === 0) throw new RangeError("neither a plain nor a TLS listener");
+  if (options.https && !options.defaultCertificate)
+    throw new RangeError("the TLS listener needs a default certificate");
+  const direct = (name: string, value: string) => `proxy_set_header ${name} ${value.slice(value.indexOf(":") + 1)};`;
+  const indirect = (module: string) => (entry: [string, string]) =>
+    `${module}_set_header ${entry[0]} $njet_${entry[1].slice(0, entry[1].indexOf(":"))};`;
+  const variable = ([, value]: [string, string]) =>
+    `map "" $njet_${value.slice(0, value.indexOf(":"))} { default ${value.slice(value.indexOf(":") + 1)}; }`;
+  const dropped = (module: string) => HOP_HEADERS.map((name) => `${module}_set_header ${name} "";`);
+
+  const http = [
+    ...temp.map((name) => `${name}_temp_path ${quoted(join(run, name))};`),
+    `lua_package_path "${luaPaths(options)}";`,
+    `lua_package_cpath ${quotedPaths(options.luaCPath)};`,
+    `lua_shared_dict njet_kic_state ${options.stateSize}m;`,
+    "lua_shared_dict njet_kic_counters 32m;",
+    "lua_check_client_abort on;",
+    ...(networks.length === 0 ? [] : realIp(networks, proxyProtocol, trusting)),
+    ...maps,
+    ...forwarded.map(variable),
+    ...["target", "upgrade", "connection", "resource", "path", "upstream"].map(
+      (n) => `map "" $njet_${n} { default ""; }`,
+    ),
+    "init_by_lua_block {",
+    '  balancer = require "balancer"',
+    `  balancer.init { library = ${quoted(options.library)}, token = ${quoted(options.tokenFile)}, journal = ${quoted(options.journalFile)},`,
+    `    body_limit = ${options.bodyLimit}, logs = ${options.accessLog !== undefined} }`,
+    "}",
+    "init_worker_by_lua_block { balancer.init_worker() }",
+    ...UPSTREAMS.flatMap((name) => [
+      `upstream ${name} {`,
+      "  server 0.0.0.1;",
+      "  balancer_by_lua_block { balancer.balance() }",
+      "  keepalive 320;",
+      "  keepalive_time 1h;",
+      "  keepalive_timeout 120s;",
+      "  keepalive_requests 10000;",
+      "}",
+    ]),
+    LOG_FORMAT,
+    `access_log ${options.accessLog === undefined ? "off" : `${quoted(options.accessLog)} njet_kic`};`,
+    "server_tokens off;",
+    "default_type text/plain;",
+    "client_header_buffer_size 4k;",
+    "large_client_header_buffers 2 32k;",
+    "client_header_timeout 60s;",
+    "client_body_timeout 60s;",
+    "send_timeout 60s;",
+    "keepalive_timeout 75s;",
+    "keepalive_requests 100000;",
+    "reset_timedout_connection on;",
+    "tcp_nodelay on;",
+    "proxy_http_version 1.1;",
+    "proxy_buffer_size 64k;",
+    "proxy_buffers 8 64k;",
+    "proxy_busy_buffers_size 128k;",
+    "grpc_buffer_size 64k;",
+    "proxy_ignore_headers X-Accel-Redirect X-Accel-Expires X-Accel-Limit-Rate X-Accel-Charset Expires Cache-Control Set-Cookie Vary;",
+    "grpc_ignore_headers X-Accel-Redirect X-Accel-Charset;",
+    "proxy_ssl_session_reuse on;",
+    `underscores_in_headers ${options.allowUnderscoreHeaders ? "on" : "off"};`,
+    "server {",
+    ...[...listeners, ...tlsLines(options), ...serverLines()].map((line) => `  ${line}`),
+    "}",
+    "server {",
+    `  listen unix:${unixPath(options.controlSocket)};`,
+    "  access_log off;",
+    "  client_max_body_size 0;",
+    "  client_body_buffer_size 64k;",
+    "  location / { content_by_lua_block { balancer.control() } }",
+    "}",
+  ];
+
+  function serverLines(): string[] {
+    return [
+      "client_max_body_size 0;",
+      `error_page ${OWN_PAGES} //njet-kic/page;`,
+      "log_by_lua_block { balancer.log() }",
+      ...forwarded.map(indirect("proxy")),
+      ...dropped("proxy"),
+      "proxy_set_header Forwarded $njet_forwarded;",
+      "proxy_set_header Upgrade $njet_upgrade;",
+      "proxy_set_header Connection $njet_connection;",
+      ...forwarded.map(indirect("grpc")),
+      ...dropped("grpc"),
+      "grpc_set_header Forwarded $njet_forwarded;",
+      "location / {",
+      "  rewrite_by_lua_block { balancer.route() }",
+      ...forwarded.map(([name, value]) => `  ${direct(name, value)}`),
+      ...dropped("proxy").map((line) => `  ${line}`),
+      `  proxy_set_header Forwarded ${trusting ? "$njet_forwarded" : '""'};`,
+      '  proxy_set_header Connection "";',
+      "  proxy_pass http://upstream_balancer;",
+      "}",
+      // No client can ask for it: NGINX merges slashes.
+      "location = //njet-kic/page { internal; content_by_lua_block { balancer.page() } }",
+      ...internalLocations(),
+    ];
+  }
+
+  return [
+    ...(options.user === undefined ? [] : [`user ${quoted(options.user)};`]),
+    ...options.modules.map((path) => `load_module ${quoted(path)};`),
+    "daemon off;",
+    `worker_processes ${options.workers === 0 ? "auto" : options.workers};`,
+    `worker_shutdown_timeout ${options.shutdownTimeout}ms;`,
+    "worker_rlimit_nofile 65536;",
+    `pid ${quoted(join(run, "nginx.pid"))};`,
+    `lock_file ${quoted(join(run, "nginx.lock"))};`,
+    `error_log ${options.errorLog === "stderr" ? "stderr" : quoted(options.errorLog)} ${options.errorLevel};`,
+    "pcre_jit on;",
+    "events {",
+    `  worker_connections ${options.connections};`,
+    "  multi_accept on;",
+    "}",
+    "http {",
+    ...http.map((line) => `  ${line}`),
+    "}",
+    "",
+  ].join("\n");
+}
+
+function luaPaths({ packageRoot, luaPath }: NginxConfigurationOptions): string {
+  const own = ["?.lua", "?/init.lua"].map((file) => join(packageRoot, file));
+  return quotedPaths([...own, luaPath].join(";")).slice(1, -1);
+}
+
+/** A list of paths with `;` between them. */
+function quotedPaths(paths: string): string {
+  return `"${paths
+    .split(";")
+    .map((path) => quoted(path).slice(1, -1))
+    .join(";")}"`;
+}
+
+function unixPath(path: string): string {
+  const text = quoted(path).slice(1, -1);
+  if (/\s/.test(text)) throw new RangeError(`can't be the path of a socket in nginx.conf: ${JSON.stringify(path)}`);
+  return text;
+}
+
+function realIp(networks: readonly string[], proxyProtocol: boolean, trusting: boolean): string[] {
+  return [
+    ...networks.map((one) => `set_real_ip_from ${one};`),
+    `real_ip_header ${proxyProtocol ? "proxy_protocol" : "X-Forwarded-For"};`,
+    "real_ip_recursive on;",
+    ...(trusting
+      ? [`geo $realip_remote_addr $njet_trusted { default 0; ${networks.map((one) => `${one} 1;`).join(" ")} }`]
+      : []),
+  ];
+}
+
+function tlsLines({ https, defaultCertificate }: NginxConfigurationOptions): string[] {
+  if (https === undefined || defaultCertificate === undefined) return [];
+  return [
+    `ssl_certificate ${quoted(defaultCertificate.chain)};`,
+    `ssl_certificate_key ${quoted(defaultCertificate.key)};`,
+    "ssl_certificate_by_lua_block { balancer.certificate() }",
+    "ssl_protocols TLSv1.2 TLSv1.3;",
+    "ssl_prefer_server_ciphers off;",
+    // A session that is resumed would not show a renewed certificate.
+    "ssl_session_cache off;",
+    "ssl_session_tickets off;",
+    "ssl_buffer_size 4k;",
+  ];
+}

@@ -1,0 +1,125 @@
+import { randomBytes } from "node:crypto";
+import {
+  chmodSync,
+  lstatSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  realpathSync,
+  renameSync,
+  rmSync,
+  writeFileSync,
+} from "node:fs";
+import { tmpdir } from "node:os";
+import { basename, dirname, join } from "node:path";
+
+const FOLDER = "nginx";
+const SOCKET = "control.sock";
+const TOKEN = /^[\x21-\x7e]{32,512}$/;
+/** What systems allow for the path of a unix socket (macOS 104, Linux 108, a zero at the end). */
+const MOST_PATH = 103;
+/** Text of a path that can stand in a configuration and in Lua as it is. */
+const PLAIN_PATH = /^[\w@%+=:,./-]+$/;
+
+/**
+ * The private folder of an NGINX: its configuration, the control socket with its token, the journal, temporary files. Mode
+ * 0700, for it holds private keys.
+ */
+export class NginxFolder {
+  /** Secret: never logged. */
+  readonly token: string;
+  readonly socket: string;
+  readonly tokenFile: string;
+  readonly journal: string;
+  readonly configuration: string;
+  readonly pidFile: string;
+  /** Pair for handshakes that no object has a certificate for. */
+  readonly certificateFile: string;
+  readonly certificateKeyFile: string;
+
+  private constructor(
+    readonly path: string,
+    private readonly kind: "stable" | "temporary" | "foreign",
+    socketName = SOCKET,
+  ) {
+    this.socket = join(path, socketName);
+    this.tokenFile = join(path, "token");
+    this.journal = join(path, "state.journal");
+    this.configuration = join(path, "nginx.conf");
+    this.pidFile = join(path, "nginx.pid");
+    this.certificateFile = join(path, "default.crt");
+    this.certificateKeyFile = join(path, "default.key");
+    if (Buffer.byteLength(this.socket) > MOST_PATH) throw new Error(`${path} is too long for the path of a socket`);
+    if (kind !== "foreign" && !PLAIN_PATH.test(path)) {
+      throw new Error(`${path} has characters that cannot stand in the configuration of NGINX`);
+    }
+    this.token = kind === "foreign" ? readToken(this.tokenFile) : this.keptToken();
+  }
+
+  /** `nginx` in a folder that stays. Throws an Error for one that is not ours. */
+  static stable(parent: string): NginxFolder {
+    mkdirSync(parent, { recursive: true, mode: 0o700 });
+    const path = join(realpathSync(parent), FOLDER);
+    mkdirSync(path, { recursive: true, mode: 0o700 });
+    const found = lstatSync(path);
+    const ours = process.getuid === undefined || found.uid === process.getuid();
+    if (!found.isDirectory() || !ours) throw new Error(`${path} is no folder of our own`);
+    if ((found.mode & 0o077) !== 0) chmodSync(path, 0o700);
+    return new NginxFolder(path, "stable");
+  }
+
+  /** A fresh one, for an NGINX that ends with its controller. */
+  static temporary(): NginxFolder {
+    return new NginxFolder(realpathSync(mkdtempSync(join(tmpdir(), "njet-kic-nginx-"))), "temporary");
+  }
+
+  /** That of an NGINX which somebody else runs, by its control socket. Throws an Error where its token can't be read. */
+  static of(socket: string): NginxFolder {
+    return new NginxFolder(dirname(socket), "foreign", basename(socket));
+  }
+
+  /** True if the folder stays when its controller ends. */
+  get stays(): boolean {
+    return this.kind !== "temporary";
+  }
+
+  /** Writes a file with mode 0600, which takes its place whole. True if it has other content now. */
+  write(path: string, content: string): boolean {
+    try {
+      if (readFileSync(path, "utf8") === content) return false;
+    } catch {
+      // There is none yet.
+    }
+    const made = `${path}.new`;
+    rmSync(made, { force: true });
+    writeFileSync(made, content, { mode: 0o600 });
+    renameSync(made, path);
+    return true;
+  }
+
+  /** Takes the folder away, if it is temporary. */
+  remove(): void {
+    if (!this.stays) rmSync(this.path, { recursive: true, force: true });
+  }
+
+  private keptToken(): string {
+    try {
+      return readToken(this.tokenFile);
+    } catch {
+      const token = randomBytes(32).toString("hex");
+      this.write(this.tokenFile, `${token}\n`);
+      return token;
+    }
+  }
+}
+
+function readToken(file: string): string {
+  let text: string;
+  try {
+    text = readFileSync(file, "utf8").trim();
+  } catch {
+    throw new Error(`${file} does not exist or cannot be read`);
+  }
+  if (!TOKEN.test(text)) throw new Error(`${file} holds no token of 32 characters or more`);
+  return text;
+}

@@ -1,0 +1,245 @@
+import { type ChildProcess, spawn } from "node:child_process";
+import { rmSync } from "node:fs";
+import type { Logger } from "../../observability/logger.js";
+import type { ControlClient } from "./control-client.js";
+import { ErrorLog } from "./error-log.js";
+import type { NginxInstallation } from "./parts.js";
+import { processIdentity } from "./process-identity.js";
+import type { NginxFolder } from "./run-folder.js";
+
+/** Milliseconds. */
+const POLL = 20;
+/** A start that takes longer has failed. The journal is read meanwhile: a second for ten thousand hosts. */
+const LONGEST_START = 60_000;
+const FIRST_WAIT = 50;
+const LONGEST_WAIT = 10_000;
+/** Who has run for so long starts again without delay. */
+const SETTLED = 60_000;
+/** How long a process may take that was told to end at once. */
+const END_TIME = 2_000;
+/** Workers whose master has died have as long for what they have under way. */
+const ORPHAN_TIME = 30_000;
+/** How often a master that is no child of ours is looked at. */
+const WATCH = 500;
+
+/** A master process of NGINX that we, or a controller before us in the same folder, have started in a group of its own. */
+interface Master {
+  pid: number;
+  /** True as long as it runs: its number can't be another process's then. */
+  alive(): boolean;
+  /** Resolves when it has ended. */
+  gone: Promise<void>;
+  since: number;
+}
+
+export interface SupervisorParts {
+  installation: NginxInstallation;
+  folder: NginxFolder;
+  /** Text of nginx.conf. */
+  configuration: string;
+  client: Pick<ControlClient, "state">;
+  logger: Logger;
+  /** Called when NGINX answers after it was started anew. */
+  onRestart(): void;
+}
+
+/**
+ * Runs an NGINX: starts it, starts it again when it dies, and ends it. In a folder that stays it takes over one that is
+ * still running there. It signals only processes that were started here or by a controller before it in the same folder.
+ */
+export class Supervisor {
+  /** Times that NGINX had to be started again. */
+  restarts = 0;
+  private master: Master | undefined;
+  private stopping = false;
+  private wake: (() => void) | undefined;
+  private readonly log: ErrorLog;
+
+  constructor(private readonly parts: SupervisorParts) {
+    this.log = new ErrorLog(parts.logger);
+  }
+
+  /** Process number of the master; undefined while there is none. */
+  get pid(): number | undefined {
+    return this.master?.pid;
+  }
+
+  /** Resolves when NGINX answers. Rejects with what it said if it does not start. */
+  async start(): Promise<void> {
+    const { folder, configuration } = this.parts;
+    const changed = folder.write(folder.configuration, configuration);
+    const master = (folder.stays ? await this.takeOver(changed) : undefined) ?? (await this.begin());
+    void this.watch(master);
+  }
+
+  /** Stops taking connections, lets requests under way end within `graceMs`, then ends what is left. */
+  async stop(graceMs: number): Promise<void> {
+    this.stopping = true;
+    this.wake?.();
+    const { master } = this;
+    if (master === undefined) return;
+    this.signal(master, "SIGQUIT");
+    if (await within(master.gone, graceMs)) return;
+    this.parts.logger.warn("nginx is ended with requests under way", { afterSeconds: graceMs / 1000 });
+    this.signal(master, "SIGTERM");
+    if (await within(master.gone, END_TIME)) return;
+    if (master.alive()) signalGroup(master.pid, "SIGKILL");
+    await within(master.gone, END_TIME);
+  }
+
+  /** The NGINX that runs in the folder already; undefined if none does. */
+  private async takeOver(changed: boolean): Promise<Master | undefined> {
+    const { client, logger } = this.parts;
+    const state = await client.state().catch(() => undefined);
+    if (state === undefined) return undefined;
+    const identity = processIdentity(state.master);
+    if (identity === undefined) return undefined;
+    const { master: pid } = state;
+    const alive = () => processIdentity(pid) === identity;
+    const master: Master = { pid, alive, gone: this.ended(alive), since: performance.now() };
+    this.master = master;
+    logger.info("nginx is running already and is taken over; its log stays where it was", { pid: master.pid });
+    // It is told to read other settings, or other Lua code, without losing a connection.
+    if (changed) this.signal(master, "SIGHUP");
+    return master;
+  }
+
+  /** Starts an NGINX and waits for its answer. */
+  private async begin(): Promise<Master> {
+    const { folder, client } = this.parts;
+    // Nobody listens on it: it is what an NGINX leaves that was killed.
+    rmSync(folder.socket, { force: true });
+    const master = await this.spawn();
+    this.master = master;
+    let ended = false;
+    void master.gone.then(() => {
+      ended = true;
+    });
+    const latest = performance.now() + LONGEST_START;
+    while (!ended && !this.stopping && performance.now() < latest) {
+      // An orphaned worker may answer on a connection from before.
+      const state = await client.state().catch(() => undefined);
+      if (state?.master === master.pid) return master;
+      await new Promise((resolve) => setTimeout(resolve, POLL));
+    }
+    if (!ended) {
+      this.signal(master, "SIGTERM");
+      if (!(await within(master.gone, END_TIME))) signalGroup(master.pid, "SIGKILL");
+    }
+    this.master = undefined;
+    throw new Error(`nginx does not start: ${this.log.why || (ended ? "it ended" : "it does not answer")}`);
+  }
+
+  private async spawn(): Promise<Master> {
+    const { installation, folder } = this.parts;
+    this.log.begin();
+    // In a group of its own, so that Ctrl-C reaches us alone: we end it in order.
+    const child = spawn(installation.binary, ["-p", folder.path, "-e", "stderr", "-c", folder.configuration], {
+      env: { ...process.env, ...installation.env },
+      stdio: ["ignore", "inherit", "pipe"],
+      detached: true,
+    });
+    child.stderr.setEncoding("utf8").on("data", (text: string) => this.log.take(text));
+    const pid = await started(child);
+    const gone = new Promise<void>((resolve) => child.once("close", () => resolve()));
+    const exited = new Promise<void>((resolve) => child.once("exit", () => resolve()));
+    // Orphaned workers keep the log open: the end of the master is what counts.
+    const soon = exited.then(() => within(gone, POLL)).then(() => undefined);
+    const alive = () => child.exitCode === null && child.signalCode === null;
+    return { pid, alive, gone: soon, since: performance.now() };
+  }
+
+  /** Starts NGINX anew whenever it ends, until we are told to stop. */
+  private async watch(first: Master): Promise<void> {
+    const { logger } = this.parts;
+    let master = first;
+    for (let wait = FIRST_WAIT; ; ) {
+      await master.gone;
+      this.master = undefined;
+      if (this.stopping) return;
+      logger.error("nginx has died and is started again", { pid: master.pid });
+      void this.endOrphans(master.pid);
+      if (performance.now() - master.since > SETTLED) wait = FIRST_WAIT;
+      for (;;) {
+        await this.sleep(wait);
+        if (this.stopping) return;
+        wait = Math.min(LONGEST_WAIT, wait * 2);
+        this.restarts++;
+        try {
+          master = await this.begin();
+          break;
+        } catch (error) {
+          if (this.stopping) return;
+          logger.error("nginx could not be started again", { error });
+        }
+      }
+      this.parts.onRestart();
+    }
+  }
+
+  /** Workers whose master is gone hold the ports: they are to let them go, and to end what they have under way. */
+  private async endOrphans(group: number): Promise<void> {
+    const latest = performance.now() + ORPHAN_TIME;
+    if (!signalGroup(group, "SIGQUIT")) return;
+    while (performance.now() < latest && !this.stopping) {
+      await new Promise((resolve) => setTimeout(resolve, WATCH));
+      if (!signalGroup(group, 0)) return;
+    }
+    signalGroup(group, "SIGKILL");
+  }
+
+  private async ended(alive: () => boolean): Promise<void> {
+    while (alive()) await new Promise((resolve) => setTimeout(resolve, this.stopping ? POLL : WATCH));
+  }
+
+  private signal(master: Master, signal: NodeJS.Signals): void {
+    if (!master.alive()) return;
+    try {
+      process.kill(master.pid, signal);
+    } catch {
+      // It has ended by itself.
+    }
+  }
+
+  private async sleep(milliseconds: number): Promise<void> {
+    if (this.stopping) return;
+    await new Promise<void>((resolve) => {
+      const timer = setTimeout(resolve, milliseconds);
+      this.wake = () => {
+        clearTimeout(timer);
+        resolve();
+      };
+    });
+  }
+}
+
+/** Process number of a child; rejects where the program can't be started. */
+function started(child: ChildProcess): Promise<number> {
+  return new Promise((resolve, reject) => {
+    child.once("error", (error) => reject(new Error(`nginx does not start: ${error.message}`)));
+    child.once("spawn", () => resolve(child.pid as number));
+  });
+}
+
+/** True if there was anybody in the group. */
+function signalGroup(group: number, signal: NodeJS.Signals | 0): boolean {
+  try {
+    process.kill(-group, signal);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+/** True if it happened in time. */
+async function within(event: Promise<void>, milliseconds: number): Promise<boolean> {
+  let timer: NodeJS.Timeout | undefined;
+  const late = new Promise<false>((resolve) => {
+    timer = setTimeout(() => resolve(false), milliseconds);
+  });
+  try {
+    return await Promise.race([event.then(() => true as const), late]);
+  } finally {
+    clearTimeout(timer);
+  }
+}

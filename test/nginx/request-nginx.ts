@@ -1,0 +1,142 @@
+/** A real NGINX with the whole balancer, its state given as plans. */
+import { type ChildProcess, spawn } from "node:child_process";
+import { randomBytes } from "node:crypto";
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { type NginxConfigurationOptions, nginxConfiguration } from "../../controller/proxies/nginx/configuration.js";
+import { ControlClient } from "../../controller/proxies/nginx/control-client.js";
+import { nativeCore, PACKAGE_ROOT } from "../../controller/proxies/nginx/parts.js";
+import type { Piece } from "../../controller/proxies/nginx/piece.js";
+import { peerStatesPiece, pieceOfStep } from "../../controller/proxies/nginx/plan-pieces.js";
+import type { PeerStateChange } from "../../controller/proxies/proxy.js";
+import type { PlanStep } from "../../controller/reconcile/plan.js";
+import { makeCertificate } from "../support/certificates.js";
+import { makeRoutingTable } from "../support/core.js";
+import { cleanup, eventually } from "../support/harness.js";
+import { ask } from "../support/http-client.js";
+import { closedPort } from "../support/peers.js";
+import { installation } from "./installation.js";
+
+export type RequestNginxOptions = Partial<NginxConfigurationOptions> & {
+  /** Images are compiled by it. */
+  compiler?: ReturnType<typeof makeRoutingTable>;
+  /** What the text of the configuration becomes. */
+  edit?(text: string): string;
+};
+
+export class RequestNginx {
+  readonly folder = mkdtempSync(join(tmpdir(), "njet-kic-proxy-"));
+  readonly client: ControlClient;
+  readonly compiler: ReturnType<typeof makeRoutingTable>;
+  http = 0;
+  https = 0;
+  private readonly token = randomBytes(32).toString("hex");
+  private child: ChildProcess | undefined;
+  private generation = 0;
+
+  private constructor(compiler: ReturnType<typeof makeRoutingTable>) {
+    this.compiler = compiler;
+    this.client = new ControlClient(join(this.folder, "control.sock"), this.token);
+    writeFileSync(join(this.folder, "token"), this.token, { mode: 0o600 });
+  }
+
+  /** An NGINX on free loopback ports with `steps` applied; closed after the test. */
+  static async start(steps: readonly PlanStep[], options: RequestNginxOptions = {}): Promise<RequestNginx> {
+    const nginx = new RequestNginx(options.compiler ?? makeRoutingTable());
+    cleanup(() => nginx.close());
+    await nginx.open(options);
+    await nginx.apply(...steps);
+    return nginx;
+  }
+
+  private async open({ compiler, edit = (text) => text, ...options }: RequestNginxOptions): Promise<void> {
+    const { binary, env, modules, luaPath, luaCPath } = await installation();
+    const { folder } = this;
+    const pair = makeCertificate("default", "default.example.com");
+    const certificate = { chain: join(folder, "default.pem"), key: join(folder, "default.key") };
+    writeFileSync(certificate.chain, pair.chain);
+    writeFileSync(certificate.key, pair.key, { mode: 0o600 });
+    this.http = await closedPort();
+    this.https = await closedPort();
+    const text = nginxConfiguration({
+      ...{ modules, luaPath, luaCPath, packageRoot: PACKAGE_ROOT ?? "", library: await nativeCore() },
+      ...{ runDirectory: folder, controlSocket: join(folder, "control.sock"), tokenFile: join(folder, "token") },
+      journalFile: join(folder, "state.journal"),
+      http: { address: "127.0.0.1", port: this.http },
+      https: { address: "127.0.0.1", port: this.https },
+      defaultCertificate: certificate,
+      ...{ workers: 1, connections: 1024, trustedProxies: [], proxyProtocol: false, allowUnderscoreHeaders: false },
+      // Workers of a root master would run as somebody who may not look into the folder.
+      ...(process.getuid?.() === 0 ? { user: "root" } : {}),
+      accessLog: join(folder, "access.log"),
+      ...{
+        errorLog: join(folder, "error.log"),
+        errorLevel: "info",
+        bodyLimit: 0,
+        stateSize: 32,
+        shutdownTimeout: 5000,
+      },
+      ...options,
+    });
+    writeFileSync(join(folder, "nginx.conf"), edit(text));
+    const arguments_ = ["-p", folder, "-e", join(folder, "error.log"), "-c", join(folder, "nginx.conf")];
+    this.child = spawn(binary, arguments_, { env: { ...process.env, ...env }, stdio: "inherit" });
+    let answers = false;
+    for (let tries = 0; tries < 1000 && this.child.exitCode === null && !answers; tries++) {
+      await new Promise((resolve) => setTimeout(resolve, 20));
+      answers = await ask(this.http, { host: "nobody.invalid" }).then(
+        () => true,
+        () => false,
+      );
+    }
+    if (!answers) throw new Error(`NGINX does not answer: ${this.errorLog()}`);
+  }
+
+  /** Applies steps; throws where a piece is refused. */
+  async apply(...steps: PlanStep[]): Promise<void> {
+    await this.send(steps.map((step) => pieceOfStep(step, this.compiler)));
+  }
+
+  async setPeerStates(upstream: string, states: readonly PeerStateChange[]): Promise<void> {
+    await this.send([peerStatesPiece(upstream, states)]);
+  }
+
+  async send(pieces: readonly Piece[]): Promise<void> {
+    if (pieces.length === 0) return;
+    const answer = await this.client.post(pieces, { generation: `${++this.generation}-test` });
+    if (answer.failures.length > 0) throw new Error(JSON.stringify(answer.failures));
+    if (answer.late.length > 0) throw new Error(`workers are late: ${answer.late}`);
+  }
+
+  errorLog(): string {
+    return readFileSync(join(this.folder, "error.log"), "utf8");
+  }
+
+  /** Lines of the access log, parsed. */
+  accessLog(): Record<string, unknown>[] {
+    const text = readFileSync(join(this.folder, "access.log"), "utf8");
+    return text
+      .split("\n")
+      .filter((line) => line !== "")
+      .map((line) => JSON.parse(line));
+  }
+
+  /** Lines of the access log for requests to `host`, once there are `count` of them. */
+  async logged(host: string, count: number): Promise<Record<string, unknown>[]> {
+    const found = () => this.accessLog().filter((line) => line.host === host);
+    await eventually(() => found().length >= count);
+    return found();
+  }
+
+  async close(): Promise<void> {
+    await this.client.close();
+    const { child } = this;
+    if (child !== undefined && child.exitCode === null && child.signalCode === null) {
+      const gone = new Promise((resolve) => child.once("exit", resolve));
+      child.kill("SIGTERM");
+      await gone;
+    }
+    if (process.env.KEEP_NGINX === undefined) rmSync(this.folder, { recursive: true, force: true });
+  }
+}
