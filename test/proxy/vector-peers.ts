@@ -50,6 +50,11 @@ export class StandIns {
     return { ...peer, address: "127.0.0.1", port: server.port };
   }
 
+  /** `ip:port` of each peer, and of the server that stands for it. */
+  places(): Record<string, string> {
+    return Object.fromEntries([...this.#servers].map(([name, { port }]) => [name, `127.0.0.1:${port}`]));
+  }
+
   /** The peer that a server stands for. */
   toPeer<T extends Place>(loopback: T): T {
     const place = this.#places.get(loopback.port);
