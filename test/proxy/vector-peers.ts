@@ -1,3 +1,4 @@
+import type { PlanStep } from "../../controller/reconcile/plan.js";
 import type { RoutingTable } from "../../core-wasm/binding/api.js";
 import type { ChosenPeer, Decision, ExplainStep, PeerStatus, RequestInput } from "../../core-wasm/binding/decision.js";
 import type { HostPattern, HostRules, PeerSetSource, PeerState } from "../../core-wasm/binding/source.js";
@@ -41,6 +42,16 @@ export class StandIns {
       this.#servers.set(name, server);
       this.#places.set(server.port, place);
     }
+  }
+
+  /** Opens a server for each peer of a plan. */
+  async openAll(steps: readonly PlanStep[]): Promise<void> {
+    for (const step of steps) if (step.step === "set-upstream") await this.open(step.upstream.peers.peers);
+  }
+
+  /** Names of the peers, and the ports on loopback that stand for them. */
+  ports(): Map<string, number> {
+    return new Map([...this.#servers].map(([name, { port }]) => [name, port]));
   }
 
   /** Where the server of a peer is. */
