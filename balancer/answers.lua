@@ -51,7 +51,8 @@ end
 
 --- Answers with the page for a status. `closes`: the connection ends after it.
 function answers.page(status, closes)
-  if closes then ngx.header["Connection"] = "close" end
+  -- HTTP/2 knows no such header.
+  if closes and ngx.var.server_protocol ~= "HTTP/2.0" then ngx.header["Connection"] = "close" end
   return send(status, PAGE_TYPE, page(status))
 end
 

@@ -16,9 +16,10 @@ local balance = {}
 local TIMEOUT = 504
 local NO_TIME = "-"
 
---- The last of the values of a variable that has one for each attempt.
-local function last_of(values)
-  return values and match(values, "([^, :]+)%s*$") or NO_TIME
+--- The value of the attempt before this one, of a variable that has one for each. This one is among them
+-- already, without a value.
+local function before(values)
+  return values and match(values, "([^, :]+)[, :]+[^, :]*$") or NO_TIME
 end
 
 --- Points NGINX to the peer at hand. What comes back later decides whether this was the last try.
@@ -46,8 +47,8 @@ end
 
 --- What the last attempt failed for: true if it was the answer of the peer, else false and whether it was connected.
 local function last_answer()
-  if last_of(ngx.var.upstream_header_time) ~= NO_TIME then return true end
-  return false, last_of(ngx.var.upstream_connect_time) ~= NO_TIME
+  if before(ngx.var.upstream_header_time) ~= NO_TIME then return true end
+  return false, before(ngx.var.upstream_connect_time) ~= NO_TIME
 end
 
 --- Takes another peer in the place of the one that has failed; false if there is none.

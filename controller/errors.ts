@@ -347,6 +347,26 @@ const PROXY_ENTRIES = {
   },
 } as const satisfies Record<string, ErrorEntry>;
 
+/** What is in the way of starting NGINX. */
+const NGINX_ENTRIES = {
+  NGINX_MISSING: {
+    meaning: "No NGINX with the Lua module is installed, and Debian's packages cannot be unpacked.",
+    remedy: "Install NGINX with lua-nginx-module, lua-resty-core and lua-cjson, or name one with --nginx.",
+  },
+  NGINX_UNUSABLE: {
+    meaning: "The NGINX that --nginx names lacks what the message says.",
+    remedy: "Install it, or name another NGINX.",
+  },
+  NGINX_CORE_MISSING: {
+    meaning: "The core is not there as native code, and cannot be built.",
+    remedy: "Install a C compiler and wabt (wasm2c), or bring the library along: npm run build:native.",
+  },
+  NGINX_NOT_ANSWERING: {
+    meaning: "NGINX does not start, or nothing answers on the control socket that --attach names.",
+    remedy: "The message has what NGINX said; for --attach, check the socket and the token beside it.",
+  },
+} as const satisfies Record<string, ErrorEntry>;
+
 /** Codes with which a proxy refuses a step. */
 export type ProxyErrorCode = keyof typeof PROXY_ENTRIES;
 
@@ -356,6 +376,7 @@ export const ERROR_SECTIONS = [
   { title: "Problems between objects", entries: MODEL_ENTRIES },
   { title: "Problems of files", entries: FILE_ENTRIES },
   { title: "Errors of a proxy", entries: PROXY_ENTRIES },
+  { title: "Errors of starting NGINX", entries: NGINX_ENTRIES },
   { title: "Errors of the core", entries: CORE_ENTRIES },
 ] as const;
 

@@ -7,8 +7,8 @@ const WAITING = "njet_kic_queue_length";
 const TIMEOUTS = "njet_kic_queue_timeouts_total";
 const OVERFLOWS = "njet_kic_queue_overflows_total";
 
-/** Numbers of peers of an upstream: by state, each in one of them, and those that are out because of failed requests. */
-export type PeerNumbers = Record<(typeof STATES)[number] | "out", number>;
+/** Numbers of peers of an upstream: by state, each in one of them, and those that are out because of failed requests, where known. */
+export type PeerNumbers = Record<(typeof STATES)[number], number> & { out?: number };
 
 /** The queue before the peers of an upstream. */
 export interface QueueCounts {
@@ -41,7 +41,7 @@ export class BalancingMetrics implements MetricsSource {
       for (const state of STATES) page.sample(PEERS, `${labels},${labelText("state", state)}`, numbers[state]);
     }
     page.family(OUT, "gauge", "Peers that are out because of failed requests");
-    for (const { labels, numbers } of rows) page.sample(OUT, labels, numbers.out);
+    for (const { labels, numbers } of rows) if (numbers.out !== undefined) page.sample(OUT, labels, numbers.out);
     yield;
     this.writeQueues(page);
     yield;

@@ -16,8 +16,9 @@ const UPSTREAM_SERIES = 11 + 2 * REQUEST_BUCKETS.series;
 
 /** Client connections, as NGINX counts them. */
 export interface ConnectionCounts {
-  accepted: number;
-  handled: number;
+  /** Since the start; undefined where that is not known. */
+  accepted?: number;
+  handled?: number;
   active: number;
   /** Those that have sent a part of a request head. */
   reading: number;
@@ -74,7 +75,9 @@ export class VtsMetrics implements MetricsSource {
     const name = this.name("main_connections");
     page.family(name, "gauge", "Client connections by status; accepted, handled and requests since the start");
     const values = { accepted, active, handled, reading, requests: traffic.requests, waiting, writing };
-    for (const [status, value] of Object.entries(values)) page.sample(name, labelText("status", status), value);
+    for (const [status, value] of Object.entries(values)) {
+      if (value !== undefined) page.sample(name, labelText("status", status), value);
+    }
   }
 
   private *writeServers(page: MetricsText): Iterable<void> {

@@ -1,12 +1,12 @@
 // An NGINX with the Lua module: the installed one, or Debian's packages unpacked into the cache folder.
-//   node deploy/debian/nginx.mjs [--unpacked]
+//   node deploy/debian/nginx.mjs [--unpacked | --binary PATH]
 // Prints how it is started, as JSON: an NginxInstallation of controller/proxies/nginx/parts.ts. Exit status: 0; 3 there is none and none can be had; 1.
 import { execFile } from "node:child_process";
 import { existsSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { delimiter, isAbsolute, join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { promisify } from "node:util";
+import { parseArgs, promisify } from "node:util";
 import { libraryFolders, runScript, Unavailable, unpackPackages } from "./packages.mjs";
 
 const exec = promisify(execFile);
@@ -58,20 +58,53 @@ async function checked(installation) {
   }
 }
 
-/** The NGINX that is installed, if it has the Lua module and its libraries. */
-async function installed() {
-  for (const binary of ["/usr/sbin/nginx", "/usr/local/sbin/nginx", "/usr/local/openresty/nginx/sbin/nginx"]) {
-    if (!existsSync(binary)) continue;
+const LIKELY = ["/usr/sbin/nginx", "/usr/local/sbin/nginx", "/usr/local/openresty/nginx/sbin/nginx"];
+
+/** The last thing that a program said before it ended. */
+function lastWords(error) {
+  const lines = String(error.stderr || error.message)
+    .trim()
+    .split("\n");
+  return lines.findLast((line) => /\[(emerg|error|alert)\]/.test(line)) ?? lines.at(-1);
+}
+
+/** How the NGINX at a path is started. Throws Unavailable with what it lacks. */
+async function installed(binary) {
+  let built;
+  try {
+    built = await output(binary, ["-V"], {});
+  } catch (error) {
+    throw new Unavailable(`${binary} can't be run as an NGINX: ${lastWords(error)}`);
+  }
+  const folder = /--modules-path=(\S+)/.exec(built)?.[1] ?? "";
+  const modules = MODULES.map((file) => join(folder, file)).filter(existsSync);
+  if (modules.length < MODULES.length && !/--add-module=\S*lua/.test(built)) {
+    const missing = MODULES.filter((file) => !existsSync(join(folder, file)));
+    throw new Unavailable(
+      `${binary} has no Lua module: ${missing.join(" and ")} not found in ${folder || "any folder"}`,
+    );
+  }
+  try {
+    return await checked({ binary, modules, luaPath: ";;", luaCPath: ";;", env: {} });
+  } catch (error) {
+    throw new Unavailable(`${binary} does not start with what the balancer needs: ${lastWords(error)}`);
+  }
+}
+
+/** The first NGINX on PATH, or at the usual places, that has all that is needed; and why others have not. */
+async function firstInstalled() {
+  const onPath = (process.env.PATH ?? "").split(delimiter).filter(isAbsolute);
+  const candidates = [...new Set([...onPath.map((folder) => join(folder, "nginx")), ...LIKELY])].filter(existsSync);
+  const reasons = [];
+  for (const binary of candidates) {
     try {
-      const built = await output(binary, ["-V"], {});
-      const folder = /--modules-path=(\S+)/.exec(built)?.[1] ?? "";
-      const modules = MODULES.map((file) => join(folder, file)).filter(existsSync);
-      return await checked({ binary, modules, luaPath: ";;", luaCPath: ";;", env: {} });
-    } catch {
-      // It has no Lua, or lacks a library: the next one.
+      return { installation: await installed(binary), reasons };
+    } catch (error) {
+      if (!(error instanceof Unavailable)) throw error;
+      reasons.push(error.message);
     }
   }
-  return undefined;
+  return { installation: undefined, reasons };
 }
 
 function fromPackages(root) {
@@ -86,22 +119,28 @@ function fromPackages(root) {
 }
 
 /**
- * Finds an installed NGINX with Lua, unless `unpacked` asks for one of the cache folder, or unpacks one. `say` is told the
- * progress. Answers an NginxInstallation; throws Unavailable where none can be had.
+ * Answers an NginxInstallation: of the program `binary`, if it is given; else the first installed one with Lua, unless
+ * `unpacked` asks for one of the cache folder; else one that is unpacked there. `say` is told the progress. Throws
+ * Unavailable where none can be had.
  */
-async function nginxWithLua({ unpacked, say }) {
-  const own = unpacked ? undefined : await installed();
-  if (own) return own;
+async function nginxWithLua({ binary, unpacked, say }) {
+  if (binary !== undefined) return await installed(binary);
+  const { installation, reasons } = unpacked ? { reasons: [] } : await firstInstalled();
+  if (installation) return installation;
   try {
     const check = (folder) => checked(fromPackages(folder));
     const folder = await unpackPackages({ name: "nginx", packages: PACKAGES, check, say });
     return await checked(fromPackages(folder));
   } catch (error) {
     if (!(error instanceof Unavailable)) throw error;
-    throw new Unavailable(`no NGINX with the Lua module is installed, and none can be unpacked: ${error.message}`);
+    const found = reasons.length === 0 ? "no NGINX is installed" : reasons.join("; ");
+    throw new Unavailable(`${found}; and none with the Lua module can be unpacked: ${error.message}`);
   }
 }
 
 if (process.argv[1] === fileURLToPath(import.meta.url)) {
-  await runScript((say) => nginxWithLua({ unpacked: process.argv.includes("--unpacked"), say }));
+  const { values } = parseArgs({
+    options: { unpacked: { type: "boolean", default: false }, binary: { type: "string" } },
+  });
+  await runScript((say) => nginxWithLua({ ...values, say }));
 }

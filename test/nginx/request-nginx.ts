@@ -122,6 +122,12 @@ export class RequestNginx {
       .map((line) => JSON.parse(line));
   }
 
+  /** The whole access log, once it has `count` lines. */
+  async logLines(count: number): Promise<Record<string, unknown>[]> {
+    await eventually(() => this.accessLog().length >= count);
+    return this.accessLog();
+  }
+
   /** Lines of the access log for requests to `host`, once there are `count` of them. */
   async logged(host: string, count: number): Promise<Record<string, unknown>[]> {
     const found = () => this.accessLog().filter((line) => line.host === host);

@@ -1,4 +1,3 @@
-import type { PlanStep } from "../../controller/reconcile/plan.js";
 import type { RoutingTable } from "../../core-wasm/binding/api.js";
 import type { ChosenPeer, Decision, ExplainStep, PeerStatus, RequestInput } from "../../core-wasm/binding/decision.js";
 import type { HostPattern, HostRules, PeerSetSource, PeerState } from "../../core-wasm/binding/source.js";
@@ -44,21 +43,16 @@ export class StandIns {
     }
   }
 
-  /** Opens a server for each peer of a plan. */
-  async openAll(steps: readonly PlanStep[]): Promise<void> {
-    for (const step of steps) if (step.step === "set-upstream") await this.open(step.upstream.peers.peers);
-  }
-
-  /** Names of the peers, and the ports on loopback that stand for them. */
-  ports(): Map<string, number> {
-    return new Map([...this.#servers].map(([name, { port }]) => [name, port]));
-  }
-
   /** Where the server of a peer is. */
   toLoopback<T extends Place>(peer: T): T {
     const server = this.#servers.get(peerName(peer));
     if (!server) throw new Error(`nobody stands for ${peerName(peer)}`);
     return { ...peer, address: "127.0.0.1", port: server.port };
+  }
+
+  /** `ip:port` of each peer, and of the server that stands for it. */
+  places(): Record<string, string> {
+    return Object.fromEntries([...this.#servers].map(([name, { port }]) => [name, `127.0.0.1:${port}`]));
   }
 
   /** The peer that a server stands for. */

@@ -16,11 +16,14 @@ export function cleanup(task: Cleanup): void {
   cleanups.push(task);
 }
 
+/** Runs what is to be cleaned up. */
+export async function runCleanups(): Promise<void> {
+  for (const task of cleanups.splice(0).reverse()) await task();
+}
+
 /** Call once in each test file. */
 export function cleanUpAfterEach(): void {
-  afterEach(async () => {
-    for (const task of cleanups.splice(0).reverse()) await task();
-  });
+  afterEach(runCleanups);
 }
 
 /** Closes a thing after the test and gives it back. */

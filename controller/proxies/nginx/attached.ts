@@ -1,4 +1,4 @@
-import type { ControlClient } from "./control-client.js";
+import { type ControlClient, NotAnswering } from "./control-client.js";
 import type { NginxRunner } from "./nginx-proxy.js";
 
 /** An NGINX that somebody else runs: it is neither started nor ended, and never signalled. */
@@ -14,7 +14,7 @@ export class AttachedNginx implements NginxRunner {
     try {
       await this.client.state();
     } catch (error) {
-      throw new Error(`no NGINX answers on ${this.socket}: ${error instanceof Error ? error.message : error}`);
+      throw new NotAnswering(`no NGINX answers on ${this.socket}: ${error instanceof Error ? error.message : error}`);
     }
   }
 

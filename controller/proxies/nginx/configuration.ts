@@ -291,7 +291,6 @@ export function nginxConfiguration(options: NginxConfigurationOptions): string {
     "daemon off;",
     `worker_processes ${options.workers === 0 ? "auto" : options.workers};`,
     `worker_shutdown_timeout ${options.shutdownTimeout}ms;`,
-    "worker_rlimit_nofile 65536;",
     `pid ${quoted(join(run, "nginx.pid"))};`,
     `lock_file ${quoted(join(run, "nginx.lock"))};`,
     `error_log ${options.errorLog === "stderr" ? "stderr" : quoted(options.errorLog)} ${options.errorLevel};`,

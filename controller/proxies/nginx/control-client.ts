@@ -58,6 +58,12 @@ export class ControlError extends Error {
   }
 }
 
+/** There is no NGINX that answers; the message says why. */
+export class NotAnswering extends Error {
+  override readonly name = "NotAnswering";
+  readonly code = "NGINX_NOT_ANSWERING";
+}
+
 /** Speaks with the control endpoint of an NGINX over its unix socket. Requests fail with the system's errors, or a ControlError. */
 export class ControlClient {
   private readonly client: Client;

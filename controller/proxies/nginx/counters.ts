@@ -1,118 +1,176 @@
 /**
- * `GET /counters` of the control endpoint: what all workers have counted since NGINX was started, as one JSON object. Whoever
- * is not there has counted nothing.
+ * What the workers of NGINX have counted, as `GET /counters` of the control endpoint gives it (balancer/counters.lua):
  *
- *     connections  {accepted, handled, active, reading, writing}: NGINX's own numbers
- *     requests     requests begun
- *     hosts        {<host>: Sums}, by the host that decisions name, or `_`
- *     gone         Sums of hosts that have no rules any more, so that totals never go down
- *     upstreams    {<upstream key>: {<address:port>: Sums with responses and responseSeconds}}
- *     queues       {<upstream key>: {length, timeouts, overflows}}, of upstreams that have a queue
- *     peers        {<upstream key>: {unchecked, up, down, draining, out}}: numbers of peers
- *
- * Sums: {received, sent (bytes), codes: [1xx, 2xx, 3xx, 4xx, 5xx], durations: numbers by bucket (REQUEST_BUCKETS, each alone,
- * the last one above every bound), seconds: sum of the durations}; responses and responseSeconds are those of attempts.
+ *     connections  {active, reading, writing, waiting}
+ *     workers      of each {pid, requests, gone, hosts: {<host>: counts}, peers: {<upstream key>: {<ip:port>: counts}},
+ *                  queues: [{upstream, length, timeouts, overflows}]}
+ *     counts       {received, sent (bytes), codes: [1xx .. 5xx], requests: times, responses: times (of attempts; peers only)}
+ *     times        {buckets: of REQUEST_BUCKETS, each alone, seconds: their sum, recent, recentCount: of the last minute}
  */
 import { Histogram } from "../../observability/histogram.js";
-import type { PeerNumbers, QueueCounts } from "../balancing-metrics.js";
-import { type CountsReading, type PeerCountsReading, REQUEST_BUCKETS, type TrafficReading } from "../request-counts.js";
+import type { QueueCounts } from "../balancing-metrics.js";
+import { NO_HOST, type PeerCountsReading, REQUEST_BUCKETS, type TrafficReading } from "../request-counts.js";
 import type { ConnectionCounts } from "../vts-metrics.js";
 
 const CODES = 5;
-const QUEUE = ["length", "timeouts", "overflows"] as const;
-const PEERS = ["unchecked", "up", "down", "draining", "out"] as const;
-const CONNECTIONS = ["accepted", "handled", "active", "reading", "writing"] as const;
 
-/** Sums of an answer. Its average is that of what came since the answer before. */
-class Sums implements PeerCountsReading {
-  received = 0;
-  sent = 0;
-  codes: number[] = new Array<number>(CODES + 1).fill(0);
-  durations: Histogram;
-  responses: Histogram;
-  private readonly mean: number;
-  private readonly responseMean: number;
+/** Durations that several workers have counted. */
+class Times {
+  readonly histogram = new Histogram(REQUEST_BUCKETS);
+  private recent = 0;
+  private recentCount = 0;
 
-  constructor(content: unknown, before: Sums | undefined) {
-    const { received, sent, codes, durations, seconds, responses, responseSeconds } = members(content);
-    this.received = count(received);
-    this.sent = count(sent);
-    this.codes = [0, ...numbers(codes, CODES)];
-    this.durations = Histogram.of(REQUEST_BUCKETS, numbers(durations, REQUEST_BUCKETS.count), count(seconds));
-    this.responses = Histogram.of(REQUEST_BUCKETS, numbers(responses, REQUEST_BUCKETS.count), count(responseSeconds));
-    this.mean = meanSince(this.durations, before?.durations);
-    this.responseMean = meanSince(this.responses, before?.responses);
+  /** Milliseconds. */
+  get average(): number {
+    return this.recentCount === 0 ? 0 : (this.recent * 1000) / this.recentCount;
   }
 
-  add(other: Sums): void {
-    this.received += other.received;
-    this.sent += other.sent;
-    this.codes = this.codes.map((value, i) => value + other.codes[i]);
-    this.durations.add(other.durations);
-    this.responses.add(other.responses);
-  }
-
-  average(): number {
-    return this.mean;
-  }
-
-  responseAverage(): number {
-    return this.responseMean;
+  add(content: unknown): void {
+    const { buckets, seconds, recent, recentCount } = members(content);
+    this.histogram.add(Histogram.of(REQUEST_BUCKETS, numbers(buckets, REQUEST_BUCKETS.count), count(seconds)));
+    this.recent += count(recent);
+    this.recentCount += count(recentCount);
   }
 }
 
-/** One answer of `GET /counters`. */
-export class Counters implements TrafficReading {
-  readonly requests: number;
-  readonly connections: ConnectionCounts;
-  readonly queues: ReadonlyMap<string, QueueCounts>;
-  readonly peerNumbers: ReadonlyMap<string, PeerNumbers>;
-  private readonly hosts = new Map<string, Sums>();
-  private readonly upstreams = new Map<string, Map<string, Sums>>();
-  private readonly sum: Sums;
-  private readonly mean: number;
+/** Sums over workers. */
+class Sums implements PeerCountsReading {
+  received = 0;
+  sent = 0;
+  readonly codes = new Array<number>(CODES + 1).fill(0);
+  private readonly times = new Times();
+  private readonly responseTimes = new Times();
 
-  /** `content`: the JSON, of which nothing is taken for granted. `before`: the answer before this one. */
-  constructor(content: unknown, before?: Counters) {
-    const { connections, requests, hosts, gone, upstreams, queues, peers } = members(content);
-    this.requests = count(requests);
-    this.connections = counts(connections, CONNECTIONS);
-    this.sum = new Sums(gone, undefined);
-    for (const [host, sums] of Object.entries(members(hosts))) {
-      const read = new Sums(sums, before?.hosts.get(host));
-      this.hosts.set(host, read);
-      this.sum.add(read);
-    }
-    this.mean = meanSince(this.sum.durations, before?.sum.durations);
-    for (const [key, of] of Object.entries(members(upstreams))) {
-      const known = before?.upstreams.get(key);
-      const read = Object.entries(members(of)).map(([peer, sums]) => [peer, new Sums(sums, known?.get(peer))] as const);
-      this.upstreams.set(key, new Map(read));
-    }
-    this.queues = new Map(Object.entries(members(queues)).map(([key, of]) => [key, counts(of, QUEUE)]));
-    this.peerNumbers = new Map(Object.entries(members(peers)).map(([key, of]) => [key, counts(of, PEERS)]));
+  get durations(): Histogram {
+    return this.times.histogram;
   }
 
-  byHost(): Iterable<readonly [string, CountsReading]> {
+  get responses(): Histogram {
+    return this.responseTimes.histogram;
+  }
+
+  add(content: unknown): void {
+    const { received, sent, codes, requests, responses } = members(content);
+    this.received += count(received);
+    this.sent += count(sent);
+    for (const [i, value] of numbers(codes, CODES).entries()) this.codes[i + 1] += value;
+    this.times.add(requests);
+    this.responseTimes.add(responses);
+  }
+
+  average(): number {
+    return this.times.average;
+  }
+
+  responseAverage(): number {
+    return this.responseTimes.average;
+  }
+}
+
+/** Sums over some workers, of which nothing in their JSON is taken for granted. */
+export class Counters implements TrafficReading {
+  requests = 0;
+  readonly connections: ConnectionCounts;
+  private readonly hosts = new Map<string, Sums>();
+  private readonly upstreams = new Map<string, Map<string, Sums>>();
+  private readonly waiting = new Map<string, QueueCounts>();
+  private readonly sum = new Sums();
+
+  constructor(workers: Iterable<unknown>, connections: unknown) {
+    const { active, reading, writing } = members(connections);
+    this.connections = { active: count(active), reading: count(reading), writing: count(writing) };
+    this.hosts.set(NO_HOST, new Sums());
+    for (const worker of workers) this.add(members(worker));
+  }
+
+  byHost(): Iterable<readonly [string, Sums]> {
     return this.hosts;
   }
 
-  total(): { counts: CountsReading; average: number } {
-    return { counts: this.sum, average: this.mean };
+  total(): { counts: Sums; average: number } {
+    return { counts: this.sum, average: this.sum.average() };
   }
 
-  *peers(): Iterable<{ upstream: string; backend: string; counts: PeerCountsReading }> {
+  *peers(): Iterable<{ upstream: string; backend: string; counts: Sums }> {
     for (const [upstream, peers] of this.upstreams) {
       for (const [backend, counts] of peers) yield { upstream, backend, counts };
     }
   }
+
+  queues(): ({ upstream: string } & QueueCounts)[] {
+    return [...this.waiting].map(([upstream, counts]) => ({ upstream, ...counts }));
+  }
+
+  private add({ requests, gone, hosts, peers, queues }: Record<string, unknown>): void {
+    this.requests += count(requests);
+    this.sum.add(gone);
+    for (const [host, content] of Object.entries(members(hosts))) {
+      madeIn(this.hosts, host, () => new Sums()).add(content);
+      this.sum.add(content);
+    }
+    for (const [key, of] of Object.entries(members(peers))) {
+      const sums = madeIn(this.upstreams, key, () => new Map<string, Sums>());
+      for (const [peer, content] of Object.entries(members(of))) madeIn(sums, peer, () => new Sums()).add(content);
+    }
+    for (const queue of Array.isArray(queues) ? queues : []) {
+      const { upstream, length, timeouts, overflows } = members(queue);
+      if (typeof upstream !== "string") continue;
+      const counts = madeIn(this.waiting, upstream, () => ({ length: 0, timeouts: 0, overflows: 0 }));
+      counts.length += count(length);
+      counts.timeouts += count(timeouts);
+      counts.overflows += count(overflows);
+    }
+  }
 }
 
-/** Milliseconds; 0 where nothing came in between. Sums that have gone down are those of another NGINX. */
-function meanSince(now: Histogram, before: Histogram | undefined): number {
-  const fresh = before === undefined || before.count > now.count;
-  const number = now.count - (fresh ? 0 : before.count);
-  return number === 0 ? 0 : ((now.total - (fresh ? 0 : before.total)) * 1000) / number;
+/** Answers of one NGINX after another: what workers have counted that are gone stays in the sums, so that none goes down. */
+export class CounterHistory {
+  /** By process number, the last that was heard of a worker. */
+  private readonly workers = new Map<number, Record<string, unknown>>();
+  /** What workers have counted that are gone. */
+  private past: unknown;
+
+  /** Takes an answer in, and gives all sums. */
+  take(content: unknown): Counters {
+    const { connections, workers } = members(content);
+    const seen = new Set<number>();
+    for (const worker of Array.isArray(workers) ? workers : []) {
+      const of = members(worker);
+      const pid = count(of.pid);
+      seen.add(pid);
+      this.workers.set(pid, of);
+    }
+    for (const [pid, worker] of this.workers) {
+      if (seen.has(pid)) continue;
+      this.workers.delete(pid);
+      this.past = added(this.past ?? {}, worker);
+    }
+    return new Counters([this.past, ...this.workers.values()], connections);
+  }
+}
+
+/** Of now, and gone with their worker. */
+const PASSING = ["pid", "queues", "recent", "recentCount"];
+
+/** Two JSON values of one form, number by number. */
+function added(a: unknown, b: unknown): unknown {
+  if (a === undefined || b === undefined) return a === undefined ? b : a;
+  if (typeof a === "number" || typeof b === "number") return count(a) + count(b);
+  if (Array.isArray(a) && Array.isArray(b)) return a.map((value, i) => added(value, b[i]));
+  const [left, right] = [members(a), members(b)];
+  const names = new Set([...Object.keys(left), ...Object.keys(right)]);
+  return Object.fromEntries(
+    [...names].filter((name) => !PASSING.includes(name)).map((name) => [name, added(left[name], right[name])]),
+  );
+}
+
+function madeIn<K, V>(map: Map<K, V>, key: K, make: () => V): V {
+  let value = map.get(key);
+  if (value === undefined) {
+    value = make();
+    map.set(key, value);
+  }
+  return value;
 }
 
 function members(value: unknown): Record<string, unknown> {
@@ -126,9 +184,4 @@ function count(value: unknown): number {
 function numbers(value: unknown, length: number): number[] {
   const list: unknown[] = Array.isArray(value) ? value : [];
   return Array.from({ length }, (_, i) => count(list[i]));
-}
-
-function counts<K extends string>(value: unknown, names: readonly K[]): Record<K, number> {
-  const of = members(value);
-  return Object.fromEntries(names.map((name) => [name, count(of[name])])) as Record<K, number>;
 }

@@ -1,8 +1,8 @@
 import { labelText, type MetricsSource, type MetricsText } from "../../observability/metrics-text.js";
-import { BalancingMetrics } from "../balancing-metrics.js";
+import { BalancingMetrics, type BalancingSubject } from "../balancing-metrics.js";
 import { VtsMetrics } from "../vts-metrics.js";
 import type { ControlClient } from "./control-client.js";
-import { Counters } from "./counters.js";
+import { CounterHistory, type Counters } from "./counters.js";
 import type { StateKeeper } from "./state-keeper.js";
 
 /** Milliseconds: an NGINX that is slower is left out of a page. */
@@ -14,12 +14,15 @@ export interface NginxSubject {
   keeper(): StateKeeper | undefined;
   /** Times that NGINX was started again. */
   restarts(): number;
+  /** Peers by upstream and state. */
+  peers: BalancingSubject["peers"];
   now(): number;
 }
 
 /** What NGINX has counted, as families `<prefix>_vts_*`; and whether it and its workers hold what they were given. */
 export class NginxMetrics implements MetricsSource {
   private counters: Counters | undefined;
+  private readonly history = new CounterHistory();
   private readonly started: number;
 
   /** `version` is that of the program. */
@@ -40,7 +43,7 @@ export class NginxMetrics implements MetricsSource {
     const content = await Promise.race([asked, late]);
     clearTimeout(timer);
     // Without an answer the page says what was last known: a counter that goes away and comes back would look like a restart.
-    if (content !== undefined) this.counters = new Counters(content, this.counters);
+    if (content !== undefined) this.counters = this.history.take(content);
   }
 
   *write(page: MetricsText): Iterable<void> {
@@ -59,8 +62,8 @@ export class NginxMetrics implements MetricsSource {
     });
     yield* vts.write(page);
     const balancing = new BalancingMetrics({
-      peers: () => [...counters.peerNumbers].map(([upstream, numbers]) => ({ upstream, count: () => numbers })),
-      queues: () => [...counters.queues].map(([upstream, queue]) => ({ upstream, ...queue })),
+      peers: () => this.subject.peers(),
+      queues: () => counters.queues(),
     });
     yield* balancing.write(page);
   }

@@ -1,7 +1,9 @@
 import { pieceOf } from "../../model/pieces.js";
+import type { Upstream } from "../../model/types.js";
 import type { Logger } from "../../observability/logger.js";
 import type { MetricsSource } from "../../observability/metrics-text.js";
 import type { Plan, PlanStep } from "../../reconcile/plan.js";
+import type { PeerNumbers } from "../balancing-metrics.js";
 import { PeerStates } from "../peer-states.js";
 import { failureOf } from "../plan-step.js";
 import type { ApplyFailure, Proxy as DrivenProxy, PeerStateChange } from "../proxy.js";
@@ -57,8 +59,8 @@ export class NginxProxy implements DrivenProxy {
   private checking = false;
   /** Upstreams whose states are to be handed on. */
   private readonly changedStates = new Set<string>();
-  /** Names of what plans have set; true for upstreams that active checks look at. */
-  private readonly planned = new Map<string, boolean>();
+  /** Names of what plans have set; with the upstream, where it is one. */
+  private readonly planned = new Map<string, Upstream | undefined>();
   private generation = "";
   /** The whole state was in force in all workers once. */
   private settled = false;
@@ -135,6 +137,7 @@ export class NginxProxy implements DrivenProxy {
       client: this.parts.client,
       keeper: () => this.keeper,
       restarts: () => this.runner.restarts,
+      peers: () => this.peerNumbers(),
       now: Date.now,
     };
     return [new NginxMetrics(prefix, version, subject)];
@@ -177,7 +180,7 @@ export class NginxProxy implements DrivenProxy {
     const name = pieceName({ kind: KINDS[kind], key: piece });
     if (step.step === "remove-upstream") this.peerStates.forget(piece);
     if (step.step.startsWith("remove")) this.planned.delete(name);
-    else this.planned.set(name, step.step === "set-upstream" && step.upstream.healthCheck !== undefined);
+    else this.planned.set(name, step.step === "set-upstream" ? step.upstream : undefined);
   }
 
   /** Removals of what NGINX holds and no plan has named; routes first. States stay where checks will tell new ones. */
@@ -187,7 +190,7 @@ export class NginxProxy implements DrivenProxy {
       .filter((name) => {
         const { kind, key } = parsePieceName(name);
         if (kind === PIECE.peerStates) {
-          return this.planned.get(pieceName({ kind: PIECE.upstream, key })) !== true;
+          return this.planned.get(pieceName({ kind: PIECE.upstream, key }))?.healthCheck === undefined;
         }
         return name !== DEFAULT_CERTIFICATE && !this.planned.has(name);
       })
@@ -196,6 +199,21 @@ export class NginxProxy implements DrivenProxy {
         return makePiece(kind, key, undefined);
       })
       .sort((a, b) => order.indexOf(a.kind) - order.indexOf(b.kind));
+  }
+
+  private *peerNumbers(): Iterable<{ upstream: string; count(): PeerNumbers }> {
+    for (const upstream of this.planned.values()) {
+      if (upstream !== undefined) yield { upstream: upstream.peers.key, count: () => this.countPeers(upstream) };
+    }
+  }
+
+  private countPeers({ peers: { key, peers } }: Upstream): PeerNumbers {
+    const states = new Map(this.peerStates.of(key).map(({ address, port, state }) => [`${address} ${port}`, state]));
+    const numbers = { unchecked: 0, up: 0, down: 0, draining: 0 };
+    for (const { address, port, draining } of peers) {
+      numbers[draining ? "draining" : (states.get(`${address} ${port}`) ?? "unchecked")]++;
+    }
+    return numbers;
   }
 
   private async deliverStates(): Promise<void> {

@@ -23,9 +23,19 @@ export interface NginxInstallation {
   env: Record<string, string>;
 }
 
+/** Which part it is that can't be had. */
+export type PartCode = "NGINX_MISSING" | "NGINX_UNUSABLE" | "NGINX_CORE_MISSING";
+
 /** A part can't be had on this machine; the message says which, and why. */
 export class PartUnavailable extends Error {
   override readonly name = "PartUnavailable";
+
+  constructor(
+    readonly code: PartCode,
+    message: string,
+  ) {
+    super(message);
+  }
 }
 
 const UNAVAILABLE = 3;
@@ -36,13 +46,13 @@ export const PACKAGE_ROOT = ["../../../", "../../../../"]
   .find((path) => existsSync(join(path, "balancer/core/native.lua")));
 
 /** Runs a script of the package and reads its JSON. Throws PartUnavailable, or an Error with what the script said. */
-function answerOf<T>(script: string, args: readonly string[], say: (text: string) => void): Promise<T> {
-  if (PACKAGE_ROOT === undefined) throw new PartUnavailable("the folder balancer/ of the package is missing");
+function answerOf<T>(script: string, args: readonly string[], code: PartCode, say: (text: string) => void): Promise<T> {
+  if (PACKAGE_ROOT === undefined) throw new PartUnavailable(code, "the folder balancer/ of the package is missing");
   const path = join(PACKAGE_ROOT, script);
   return new Promise((resolve, reject) => {
     const child = execFile(process.execPath, [path, ...args], (error, stdout, stderr) => {
       if (!error) resolve(JSON.parse(stdout) as T);
-      else if (error.code === UNAVAILABLE) reject(new PartUnavailable(lastLine(stderr)));
+      else if (error.code === UNAVAILABLE) reject(new PartUnavailable(code, lastLine(stderr)));
       else reject(new Error(stderr.trim() || error.message));
     });
     child.stderr?.on("data", (text: string) => say(text.trim()));
@@ -54,17 +64,25 @@ function lastLine(text: string): string {
 }
 
 /**
- * An NGINX with Lua: an installed one, else Debian's packages, downloaded into the cache folder and unpacked there once.
- * `unpacked` leaves the installed one aside. `say` is told the progress.
+ * An NGINX with Lua: the program `binary`, if it is given; else an installed one, on PATH or at the usual places; else Debian's
+ * packages, downloaded into the cache folder and unpacked there once. `unpacked` leaves installed ones aside. `say` is told the
+ * progress. Rejects with PartUnavailable, which says what is missing.
  */
-export function findNginx({ unpacked = false, say = () => {} }: PartOptions & { unpacked?: boolean } = {}) {
-  return answerOf<NginxInstallation>("deploy/debian/nginx.mjs", unpacked ? ["--unpacked"] : [], say);
+export function findNginx({
+  binary,
+  unpacked = false,
+  say = () => {},
+}: PartOptions & { binary?: string; unpacked?: boolean } = {}): Promise<NginxInstallation> {
+  const args = [...(unpacked ? ["--unpacked"] : []), ...(binary === undefined ? [] : ["--binary", binary])];
+  const code = binary === undefined ? "NGINX_MISSING" : "NGINX_UNUSABLE";
+  return answerOf("deploy/debian/nginx.mjs", args, code, say);
 }
 
 /** Path of the native core, built into the cache folder if it isn't there. `wasm`: another module than the core. */
 export async function nativeCore({ say = () => {}, wasm }: PartOptions & { wasm?: string } = {}): Promise<string> {
   const args = ["--cached", ...(wasm === undefined ? [] : ["--wasm", wasm])];
-  return (await answerOf<{ library: string }>("core-wasm/native/build.mjs", args, say)).library;
+  const answer = await answerOf<{ library: string }>("core-wasm/native/build.mjs", args, "NGINX_CORE_MISSING", say);
+  return answer.library;
 }
 
 export interface PartOptions {

@@ -1,7 +1,7 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { rmSync } from "node:fs";
 import type { Logger } from "../../observability/logger.js";
-import type { ControlClient } from "./control-client.js";
+import { type ControlClient, NotAnswering } from "./control-client.js";
 import { ErrorLog } from "./error-log.js";
 import type { NginxInstallation } from "./parts.js";
 import { processIdentity } from "./process-identity.js";
@@ -51,6 +51,8 @@ export class Supervisor {
   /** Times that NGINX had to be started again. */
   restarts = 0;
   private master: Master | undefined;
+  /** Groups whose master has died, while workers may be left in them. */
+  private readonly orphaned = new Set<number>();
   private stopping = false;
   private wake: (() => void) | undefined;
   private readonly log: ErrorLog;
@@ -76,15 +78,21 @@ export class Supervisor {
   async stop(graceMs: number): Promise<void> {
     this.stopping = true;
     this.wake?.();
+    const latest = performance.now() + graceMs;
     const { master } = this;
-    if (master === undefined) return;
-    this.signal(master, "SIGQUIT");
-    if (await within(master.gone, graceMs)) return;
-    this.parts.logger.warn("nginx is ended with requests under way", { afterSeconds: graceMs / 1000 });
-    this.signal(master, "SIGTERM");
-    if (await within(master.gone, END_TIME)) return;
-    if (master.alive()) signalGroup(master.pid, "SIGKILL");
-    await within(master.gone, END_TIME);
+    if (master !== undefined) {
+      this.signal(master, "SIGQUIT");
+      if (!(await within(master.gone, graceMs))) {
+        this.parts.logger.warn("nginx is ended with requests under way", { afterSeconds: graceMs / 1000 });
+        this.signal(master, "SIGTERM");
+        await within(master.gone, END_TIME);
+        if (master.alive()) signalGroup(master.pid, "SIGKILL");
+        await within(master.gone, END_TIME);
+      }
+      // It may have died just before, without its workers.
+      this.orphaned.add(master.pid);
+    }
+    await Promise.all([...this.orphaned].map((group) => this.emptyGroup(group, latest)));
   }
 
   /** The NGINX that runs in the folder already; undefined if none does. */
@@ -127,7 +135,7 @@ export class Supervisor {
       if (!(await within(master.gone, END_TIME))) signalGroup(master.pid, "SIGKILL");
     }
     this.master = undefined;
-    throw new Error(`nginx does not start: ${this.log.why || (ended ? "it ended" : "it does not answer")}`);
+    throw new NotAnswering(`nginx does not start: ${this.log.why || (ended ? "it ended" : "it does not answer")}`);
   }
 
   private async spawn(): Promise<Master> {
@@ -158,7 +166,7 @@ export class Supervisor {
       this.master = undefined;
       if (this.stopping) return;
       logger.error("nginx has died and is started again", { pid: master.pid });
-      void this.endOrphans(master.pid);
+      void this.emptyGroup(master.pid, performance.now() + ORPHAN_TIME);
       if (performance.now() - master.since > SETTLED) wait = FIRST_WAIT;
       for (;;) {
         await this.sleep(wait);
@@ -178,14 +186,16 @@ export class Supervisor {
   }
 
   /** Workers whose master is gone hold the ports: they are to let them go, and to end what they have under way. */
-  private async endOrphans(group: number): Promise<void> {
-    const latest = performance.now() + ORPHAN_TIME;
-    if (!signalGroup(group, "SIGQUIT")) return;
-    while (performance.now() < latest && !this.stopping) {
-      await new Promise((resolve) => setTimeout(resolve, WATCH));
-      if (!signalGroup(group, 0)) return;
+  private async emptyGroup(group: number, latest: number): Promise<void> {
+    this.orphaned.add(group);
+    let anybody = signalGroup(group, "SIGQUIT");
+    while (anybody && performance.now() < latest) {
+      await new Promise((resolve) => setTimeout(resolve, POLL));
+      // As long as there is somebody the number of the group can't be another one's.
+      anybody = signalGroup(group, 0);
     }
-    signalGroup(group, "SIGKILL");
+    if (anybody) signalGroup(group, "SIGKILL");
+    this.orphaned.delete(group);
   }
 
   private async ended(alive: () => boolean): Promise<void> {
@@ -216,7 +226,7 @@ export class Supervisor {
 /** Process number of a child; rejects where the program can't be started. */
 function started(child: ChildProcess): Promise<number> {
   return new Promise((resolve, reject) => {
-    child.once("error", (error) => reject(new Error(`nginx does not start: ${error.message}`)));
+    child.once("error", (error) => reject(new NotAnswering(`nginx does not start: ${error.message}`)));
     child.once("spawn", () => resolve(child.pid as number));
   });
 }
