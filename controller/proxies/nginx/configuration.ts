@@ -53,6 +53,33 @@ export interface NginxConfigurationOptions {
   shutdownTimeout: number;
 }
 
+/** What deploy/nginx/nginx.conf is made of: an NGINX in a container of its own, for a controller that attaches to it. */
+export const DEFAULT_CONFIGURATION: NginxConfigurationOptions = {
+  modules: ["/usr/lib/nginx/modules/ndk_http_module.so", "/usr/lib/nginx/modules/ngx_http_lua_module.so"],
+  luaPath: "/usr/share/lua/5.1/?.lua;/usr/share/lua/5.1/?/init.lua",
+  luaCPath: "/usr/lib/x86_64-linux-gnu/lua/5.1/?.so",
+  packageRoot: "/usr/lib/njet-kic",
+  library: "/usr/lib/njet-kic/njet-kic-core.so",
+  runDirectory: "/run/njet-kic",
+  controlSocket: "/run/njet-kic/control.sock",
+  tokenFile: "/run/njet-kic/token",
+  journalFile: "/run/njet-kic/state.journal",
+  http: { port: 80 },
+  https: { port: 443 },
+  defaultCertificate: { chain: "/run/njet-kic/default.pem", key: "/run/njet-kic/default.key" },
+  workers: 0,
+  connections: 16_384,
+  trustedProxies: [],
+  proxyProtocol: false,
+  allowUnderscoreHeaders: false,
+  accessLog: undefined,
+  errorLog: "stderr",
+  errorLevel: "warn",
+  bodyLimit: 0,
+  stateSize: 256,
+  shutdownTimeout: 240_000,
+};
+
 /** Text that goes into the configuration between quotes. Throws for what could end them. */
 function quoted(text: string): string {
   if (/["\\$\r\n\0;{}]/.test(text)) throw new RangeError(`can't stand in nginx.conf: ${JSON.stringify(text)}`);
