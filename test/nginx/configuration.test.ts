@@ -17,6 +17,12 @@ describe("the text of nginx.conf", () => {
     );
   });
 
+  it("listens to IPv4 and IPv6 by sockets of their own, so that no client is shown as ::ffff:10.0.0.1", () => {
+    const text = nginxConfiguration({ ...OPTIONS, https: undefined, http: { port: 8080 } });
+    const listeners = [...text.matchAll(/listen (\S+ ipv6only=\w+|\S+:8080) /g)].map(([, listener]) => listener);
+    expect(listeners).toEqual(["0.0.0.0:8080", "[::]:8080 ipv6only=on"]);
+  });
+
   it.each([
     ["a path with a quote", { runDirectory: '/run/a";evil' }],
     ["a path with a newline", { tokenFile: "/run/a\nevil on;" }],

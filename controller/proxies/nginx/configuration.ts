@@ -88,7 +88,10 @@ function quoted(text: string): string {
 
 function listen({ address, port }: NginxListener, flags: string): string[] {
   if (!Number.isInteger(port) || port < 1 || port > 65535) throw new RangeError(`not a port: ${port}`);
-  if (address === undefined || address === "::") return [`listen [::]:${port} ipv6only=off ${flags};`];
+  // A socket of both kinds would show clients of IPv4 as ::ffff:10.0.0.1, to upstreams, conditions and hash keys alike.
+  if (address === undefined || address === "::") {
+    return [`listen 0.0.0.0:${port} ${flags};`, `listen [::]:${port} ipv6only=on ${flags};`];
+  }
   const family = isIP(address);
   if (family === 0) throw new RangeError(`not an address: ${JSON.stringify(address)}`);
   return [`listen ${family === 6 ? `[${address}]` : address}:${port} ${flags};`];
