@@ -25,7 +25,7 @@ local PHRASES = {
 local PAGE_TYPE = "text/html; charset=utf-8"
 local PAGE = "<!DOCTYPE html>\n<html><head><title>%s</title></head>\n<body><h1>%s</h1></body></html>\n"
 --- What NGINX means by statuses of its own, and by those that it gives where others give 400.
-local MEANINGS = { [494] = 431, [495] = 400, [496] = 400, [497] = 400, [501] = 400 }
+local MEANINGS = { [495] = 400, [496] = 400, [497] = 400, [501] = 400 }
 
 local pages = {}
 
@@ -61,19 +61,24 @@ local function answer_for(pages, status)
 end
 answers.for_status = answer_for
 
---- Answers with the page for a status. `closes`: the connection ends after it. `pages`: those of the object, if there are any.
-function answers.page(status, closes, pages)
-  -- HTTP/2 knows no such header.
-  if closes and ngx.var.server_protocol ~= "HTTP/2.0" then ngx.header["Connection"] = "close" end
+--- Answers with the page for a status. `pages`: those of the object, if there are any.
+function answers.page(status, pages)
   local body, content_type
   status, body, content_type = answer_for(pages, status)
   return send(status, content_type, body)
 end
 
+--- As page, and nothing further is read from the connection: it ends after the answer. NGINX does that for statuses of its own
+-- alone, so the way leads over one; the record says which status is meant.
+function answers.refuse(record, status)
+  record.special = true
+  record.failure = status
+  return ngx.exit(ngx.HTTP_BAD_REQUEST)
+end
+
 --- Carries out a decision to redirect or to return.
 function answers.decided(decision)
   local status = decision.status
-  if decision.action == "return" and status == 400 and not decision.origin then return answers.page(400, true) end
   local pages = decision.action == "return" and decision.error_pages or nil
   local body, content_type
   status, body, content_type = answer_for(pages, status)
@@ -90,7 +95,7 @@ end
 -- `pages`: those of the object.
 function answers.own(given, pages)
   local status = given or ngx.status
-  return answers.page(MEANINGS[status] or status, false, pages)
+  return answers.page(MEANINGS[status] or status, pages)
 end
 
 return answers

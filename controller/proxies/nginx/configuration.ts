@@ -170,7 +170,7 @@ const LOG_FORMAT =
   '"upstreamResponseSeconds":"$upstream_response_time"}\';';
 
 /** Statuses that NGINX answers by itself, and for which the page is ours. */
-const OWN_PAGES = "400 401 403 404 405 408 411 412 413 414 416 421 429 494 495 496 497 500 501 502 503 504 505";
+const OWN_PAGES = "400 401 403 404 405 408 411 412 413 414 416 421 429 495 496 497 500 501 502 503 504 505";
 
 /** Throws a RangeError for an option that can't stand in a configuration. */
 export function nginxConfiguration(options: NginxConfigurationOptions): string {
@@ -263,6 +263,8 @@ export function nginxConfiguration(options: NginxConfigurationOptions): string {
     return [
       "client_max_body_size 0;",
       `error_page ${OWN_PAGES} //njet-kic/page;`,
+      // Else NGINX would answer 400.
+      "error_page 494 =431 //njet-kic/page;",
       "log_by_lua_block { balancer.log() }",
       ...forwarded.map(indirect("proxy")),
       ...dropped("proxy"),
