@@ -4,7 +4,9 @@ import { PEER_PORT } from "./site.js";
 
 const server = createServer((request, response) => {
   const address = request.socket.localAddress ?? "";
-  response.writeHead(200, { "content-type": "text/plain", "content-length": address.length }).end(address);
+  // Given here, `connection` keeps Node from adding how long it waits: most servers say nothing of it.
+  const headers = { "content-type": "text/plain", "content-length": address.length, connection: "keep-alive" };
+  response.writeHead(200, headers).end(address);
 });
 // Longer than the proxy keeps a connection: it is never this side that ends one.
 server.keepAliveTimeout = 600_000;

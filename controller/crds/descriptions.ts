@@ -13,7 +13,7 @@ const DESCRIPTIONS: Readonly<Record<string, string>> = {
   "listener.https": "Name of the listener for HTTPS.",
   "spec.tls": "Certificate of the host, and what becomes of plain HTTP.",
   "spec.tls.secret":
-    "Name of a Secret of type kubernetes.io/tls. Without one, or where it is missing, the default certificate is served.",
+    "Name of a Secret of type kubernetes.io/tls, or namespace/name where a ReferenceGrant allows it. Without one, or where it is missing, the default certificate is served.",
   "spec.tls.redirect": "Sends plain HTTP to HTTPS.",
   "tls.redirect.enable": "Whether requests are redirected. The default is false.",
   "tls.redirect.code": "Status of the redirect: 301 (the default), 302, 307 or 308.",
@@ -28,7 +28,7 @@ const DESCRIPTIONS: Readonly<Record<string, string>> = {
 
   "spec.upstreams": "Services that requests can be sent to, each with a name of its own.",
   "upstreams.name": "Name of the upstream, by which actions refer to it.",
-  "upstreams.service": "Name of a Service, or namespace/name where other namespaces are allowed.",
+  "upstreams.service": "Name of a Service, or namespace/name where a ReferenceGrant allows it.",
   "upstreams.port": "Port of the Service.",
   "upstreams.subselector": "Labels by which pods are chosen among those of the Service.",
   "upstreams.lb-method":

@@ -1,8 +1,10 @@
 import { spawnSync } from "node:child_process";
+import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
+import { parse } from "yaml";
 import { Child, ROOT } from "../cli/cli-support.js";
-import { noCluster, useCluster, useKubectl } from "../kubernetes/cluster-support.js";
+import { installed, noCluster, useCluster, useKubectl } from "../kubernetes/cluster-support.js";
 import { ingress, namespace, service, slice } from "../kubernetes/objects.js";
 import { grantDefinition } from "../kubernetes/reference-grants.js";
 import { answering } from "../kubernetes/run-support.js";
@@ -117,6 +119,7 @@ describe.skipIf(noCluster)("kubectl apply -k deploy/manifests", () => {
   it("gives the rights that the controller uses, each of them, and it asks for no other", async () => {
     const { admin } = current();
     await kubectl().run("apply", "-k", FOLDER);
+    await installed(current());
     const { chain, key } = makeCertificate("shop", "shop.example.com");
     const data = { "tls.crt": chain, "tls.key": key };
     const pair = { metadata: { name: "pair", namespace: "default" }, type: "kubernetes.io/tls", stringData: data };
@@ -138,7 +141,7 @@ describe.skipIf(noCluster)("kubectl apply -k deploy/manifests", () => {
     await expect.poll(() => statusOf(whole), LONG).toMatchObject({ state: "Valid", observedGeneration: 1 });
     await expect.poll(() => statusOf(part), LONG).toMatchObject({ state: "Valid", referencedBy: "default/whole" });
     // Said a second time, an Event counts up.
-    await admin.patch(whole, { spec: { routes: [{ path: "/part", action: { pass: "nowhere" } }] } });
+    await admin.patch(whole, { spec: { routes: [{ path: "~ (", action: { return: { body: "" } } }] } });
     await expect.poll(() => statusOf(whole), LONG).toMatchObject({ state: "Invalid", observedGeneration: 2 });
     await admin.patch(whole, { spec: whole.spec });
     await expect.poll(() => statusOf(whole), LONG).toMatchObject({ state: "Valid", observedGeneration: 3 });
@@ -168,6 +171,24 @@ describe.skipIf(noCluster)("kubectl apply -k deploy/manifests", () => {
     expect(unused).toEqual([]);
     expect(requests.filter(({ responseStatus }) => responseStatus?.code === 403).map(requestText)).toEqual([]);
   }, 180_000);
+
+  it("is not needed over the cluster where namespaces are given: the RoleBinding of README.md is enough", async () => {
+    const { admin } = current();
+    await kubectl().run("apply", "-k", FOLDER);
+    await installed(current());
+    const readme = readFileSync(join(ROOT, "README.md"), "utf8");
+    const binding = parse(/```yaml\n(apiVersion: rbac[\s\S]*?)```/.exec(readme)?.[1] ?? "");
+    await admin.apply(namespace("team"));
+    await kubectl().run("delete", "clusterrolebinding", "njet-ingress");
+    await kubectl().apply(binding);
+    const inside = { ...answering("narrow", "x"), metadata: { name: "narrow", namespace: "team" } };
+    await admin.apply(inside);
+    const pod = await podFor(current(), "njet-ingress", "njet-ingress");
+    const child = await startAsDeployed(pod, "--watch-namespace=team", "--publish-status-address=192.0.2.1");
+    await expect.poll(() => statusOf(inside), LONG).toMatchObject({ state: "Valid" });
+    const refused = child.log().filter(({ status }) => status === 403);
+    expect(refused.map(({ resource }) => resource)).toEqual(["ingressclasses"]);
+  });
 
   it("runs as a user without rights to the machine, which can write nowhere but to /tmp", async () => {
     const { through } = await podFor(current(), "njet-ingress", "njet-ingress");

@@ -82,6 +82,14 @@ async function observed(replica: Replica) {
 const REFUSED = { route: "503", certificate: false, peers: 0, state: "Warning", missing: true };
 const ALLOWED = { route: "part", certificate: true, peers: 1, state: "Valid", missing: false };
 
+/** Takes the definition away, whole: one that is still going away can't be made anew. */
+async function removeDefinition(): Promise<void> {
+  const { admin } = current();
+  const definition = grantDefinition("v1");
+  await admin.delete(definition);
+  await expect.poll(() => admin.get(definition), LONG).toBeUndefined();
+}
+
 describe.skipIf(noCluster)("run, with references to another namespace", () => {
   it("lets them act while a grant is there, of a kind that is installed later, and tells in status what is missing", async () => {
     const { admin } = current();
@@ -97,7 +105,7 @@ describe.skipIf(noCluster)("run, with references to another namespace", () => {
     await expect.poll(() => observed(replica), LONG).toEqual(ALLOWED);
     await admin.apply(grant("all", "backend", ["Secret"]));
     await expect.poll(() => observed(replica), LONG).toEqual({ ...REFUSED, certificate: true });
-    await admin.delete(grantDefinition("v1", "v1beta1"));
+    await removeDefinition();
     await expect.poll(() => observed(replica), LONG).toEqual(REFUSED);
   });
 
@@ -109,7 +117,7 @@ describe.skipIf(noCluster)("run, with references to another namespace", () => {
     const replica = await startReplica(current(), "--cross-namespace-routes", "granted");
     const { route, certificate, peers } = await observed(replica);
     expect({ route, certificate, peers }).toEqual({ route: "part", certificate: true, peers: 1 });
-    await admin.delete(grantDefinition("v1beta1"));
+    await removeDefinition();
   });
 
   it("sees grants and Secrets of the watched namespaces only", async () => {
@@ -120,7 +128,7 @@ describe.skipIf(noCluster)("run, with references to another namespace", () => {
     expect(await observed(narrow)).toMatchObject({ route: "503", certificate: false, peers: 0 });
     const wide = await startReplica(current(), "--watch-namespace", "default,backend");
     expect(await observed(wide)).toMatchObject({ route: "part", certificate: true, peers: 1 });
-    await admin.delete(grantDefinition("v1"));
+    await removeDefinition();
   });
 
   it("the secretName of an Ingress can't name a namespace: the API server refuses it, and the annotation is taken", async () => {

@@ -247,10 +247,16 @@ describe.skipIf(noCluster)("two replicas", () => {
       (await ask(replica.metrics, { path: "/stats" })).body.match(/^njet_kic_leader (\d)$/m)?.[1];
     expect([await leader(first), await leader(second)]).toEqual(["1", "0"]);
     const held = await holder("killed");
+    const lease = { apiVersion: "coordination.k8s.io/v1", kind: "Lease", metadata: { name: "killed" } };
+    const time = async (field: string) =>
+      Date.parse(((await admin.get(lease))?.spec as Record<string, string> | undefined)?.[field] ?? "");
     first.process.kill("SIGKILL");
     await first.ended;
+    const renewed = await time("renewTime");
     await expect.poll(() => leads(second), LONG).toBe(true);
     expect(await holder("killed")).not.toBe(held);
+    // By the times of the Lease itself: the new leader has it within 20 s of the last renewal of the dead one.
+    expect((await time("acquireTime")) - renewed).toBeLessThan(20_000);
     expect(await statusOf(object)).toEqual(before);
     await admin.apply(answering("kept-too", "y"));
     await expect.poll(() => statusOf(answering("kept-too", "y")), LONG).toMatchObject({ state: "Valid" });
