@@ -11,7 +11,7 @@ import { ingress, service, tlsSecret } from "../cli/objects.js";
 import { makeCertificate } from "../support/certificates.js";
 import { cleanUpAfterEach, cleanup, closing, eventually } from "../support/harness.js";
 import { ask } from "../support/http-client.js";
-import { Load, untilAnswer } from "../support/load.js";
+import { Load } from "../support/load.js";
 import { httpPeer } from "../support/peers.js";
 import { RawClient, servedCertificate } from "../support/raw-client.js";
 import { until } from "./driven-nginx.js";
@@ -52,6 +52,12 @@ function runFolder(): { path: string; client(): ControlClient } {
     if (state !== undefined) process.kill(state.master, "SIGTERM");
   });
   return { path, client };
+}
+
+async function isClosed(port: number): Promise<boolean> {
+  const client = await RawClient.plain(port).catch(() => undefined);
+  client?.destroy();
+  return client === undefined;
 }
 
 function temporaryFolders(): string[] {
@@ -141,19 +147,20 @@ describe.skipIf(noNginx)("run --proxy nginx", () => {
     expect(existsSync(`/proc/${before.master}`)).toBe(false);
   });
 
-  it("serves the last good state when NGINX starts while the objects are not there", async () => {
+  it("clears away what is left where NGINX's master has died as well as its controller, and starts anew", async () => {
     const folder = await shopFolder();
     const run = runFolder();
     const options = [...NGINX, "--no-access-log", "--run-dir", run.path];
     const first = await startRun(folder, ...options);
-    const { master } = await run.client().state();
+    const { master, workers } = await run.client().state();
+    // Stopped, so that it can't start another one.
     first.process.kill("SIGSTOP");
     process.kill(master, "SIGKILL");
-    // Its controller can't see it, and stays as it is; another one starts with a folder in which nothing can be read.
     first.process.kill("SIGKILL");
     await first.ended;
     const second = await again(first, folder, ...options);
-    await untilAnswer(second.http, HOST, ({ status, body }) => status === 200 && body === "one");
+    expect((await ask(second.http, { host: HOST })).body).toBe("one");
+    for (const { pid } of workers) await until("the old workers go", () => !existsSync(`/proc/${pid}`));
   });
 
   it("ends on SIGTERM when requests under way are answered, and NGINX with it", async () => {
@@ -170,12 +177,7 @@ describe.skipIf(noNginx)("run --proxy nginx", () => {
     const answer = ask(running.http, { host: HOST });
     await eventually(() => waiting !== undefined);
     running.process.kill("SIGTERM");
-    await until("the port is closed", () =>
-      ask(running.http, { host: HOST }).then(
-        () => false,
-        () => true,
-      ),
-    );
+    await until("the port is closed", () => isClosed(running.http));
     expect((await ask(running.metrics as number, { path: "/readyz" })).status).toBe(503);
     waiting?.end("late");
     expect((await answer).body).toBe("late");
@@ -246,12 +248,7 @@ describe.skipIf(noNginx)("run --proxy nginx", () => {
     const before = temporaryFolders();
     const running = await startRun(await shopFolder(), ...NGINX);
     running.process.kill("SIGKILL");
-    await until("the port is closed", () =>
-      ask(running.http, { host: HOST }).then(
-        () => false,
-        () => true,
-      ),
-    );
+    await until("the port is closed", () => isClosed(running.http));
     await until("the folder is gone", () => temporaryFolders().every((name) => before.includes(name)));
   });
 

@@ -101,7 +101,12 @@ export class Supervisor {
     const state = await client.state().catch(() => undefined);
     if (state === undefined) return undefined;
     const identity = processIdentity(state.master);
-    if (identity === undefined) return undefined;
+    if (identity === undefined) {
+      // Workers have answered whose master is gone.
+      logger.warn("nginx has died, and its workers are left: they are ended", { pid: state.master });
+      void this.emptyGroup(state.master, performance.now() + ORPHAN_TIME);
+      return undefined;
+    }
     const { master: pid } = state;
     const alive = () => processIdentity(pid) === identity;
     const master: Master = { pid, alive, gone: this.ended(alive), since: performance.now() };
