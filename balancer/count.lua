@@ -5,9 +5,7 @@ local count = {}
 
 --- Where a request counts that no host of ours has decided.
 local NO_HOST = "_"
---- Upper bounds of the buckets, in seconds.
-local BOUNDS = { 0.005, 0.01, 0.05, 0.1, 0.5, 1, 5, 10 }
-local BUCKETS = #BOUNDS + 1
+local BUCKETS = 9
 --- How many of the last durations count for their average, and for how long, in seconds.
 local KEPT, PERIOD = 64, 60
 
@@ -37,9 +35,15 @@ local peers = {}
 local gone = new_counts()
 local total = 0
 
+--- The bucket of a duration. Written out: LuaJIT takes no loop into the trace of a phase.
+local function bucket_of(seconds)
+  if seconds <= 0.05 then return seconds <= 0.005 and 1 or seconds <= 0.01 and 2 or 3 end
+  if seconds <= 1 then return seconds <= 0.1 and 4 or seconds <= 0.5 and 5 or 6 end
+  return seconds <= 5 and 7 or seconds <= 10 and 8 or BUCKETS
+end
+
 local function observe(times, seconds, now)
-  local i = 1
-  while i < BUCKETS and seconds > BOUNDS[i] do i = i + 1 end
+  local i = bucket_of(seconds)
   times[i] = times[i] + 1
   times.seconds = times.seconds + seconds
   local next = times.next

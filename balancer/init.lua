@@ -1,5 +1,6 @@
 --- The balancer inside NGINX or OpenNJet: what nginx.conf calls, one function for each phase. Everything behind it is in modules
 -- of this folder; who decides is the core (balancer.core).
+local jit_options = require "jit.opt"
 local control = require "balancer.control"
 local journal = require "balancer.state.journal"
 
@@ -14,6 +15,8 @@ local settings
 --   body_limit  bytes of a request body where an upstream sets none; 0: any number
 --   logs        true: the access log is told what decided
 function balancer.init(options)
+  -- A phase is one trace, which is longer than LuaJIT's default allows.
+  jit_options.start("maxtrace=8000", "maxrecord=32000", "maxirconst=8000", "maxside=400", "maxsnap=2000", "maxmcode=16384")
   settings = options
   control.open(options.token)
   journal.restore(options.journal)

@@ -3,6 +3,7 @@ import { parseArgs } from "node:util";
 import { admissionTable } from "./admission/table.js";
 import { controlPlaneTable } from "./control-plane/table.js";
 import { healthTable } from "./health/table.js";
+import { nativeTable } from "./native/table.js";
 import { proxyTable } from "./proxy/table.js";
 import { regexTable } from "./regex/table.js";
 import { type Row, renderTable, writeJson } from "./report.js";
@@ -19,6 +20,7 @@ const TABLES: Record<string, { title: string; run: () => Row[] | Promise<Row[]> 
     run: admissionTable,
   },
   proxy: { title: "proxy: processor time of the embedded proxy per request, one process", run: proxyTable },
+  native: { title: "native: the core inside a worker of NGINX (ratio: times the worker's time)", run: nativeTable },
   "control-plane": {
     title: "control-plane: changes of a cluster of 1,000 and 5,000 Ingresses (ratio: times the p50 at 1,000)",
     run: controlPlaneTable,

@@ -4,10 +4,7 @@ import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "nod
 import { request } from "node:http";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { fileURLToPath } from "node:url";
-import type { NginxInstallation } from "../../controller/proxies/nginx/parts.js";
-
-const ROOT = fileURLToPath(new URL("../../", import.meta.url));
+import { type NginxInstallation, PACKAGE_ROOT } from "../../controller/proxies/nginx/parts.js";
 
 export interface Answer {
   status: number;
@@ -41,7 +38,7 @@ export class Nginx {
       mkdirSync(join(folder, name));
       return `${name}_temp_path ${folder}/${name};`;
     });
-    const luaPath = [`${ROOT}?.lua`, installation.luaPath].join(";");
+    const luaPath = [`${PACKAGE_ROOT}?.lua`, installation.luaPath].join(";");
     writeFileSync(
       join(folder, "nginx.conf"),
       [

@@ -14,6 +14,9 @@ export const DEFAULT_TIMEOUT = 60_000;
  */
 export const INNER_SERVER_NAME = "peer";
 
+/** Pools that are open at most; those with requests under way are ended softly, and opened anew by the next request. */
+const MOST_POOLS = 512;
+
 /** Connections to one origin with one set of connection settings; shared by the upstreams that use it. */
 interface Origin {
   url: string;
@@ -44,12 +47,15 @@ export interface RegisteredUpstream {
 /**
  * The upstreams in force and the connection pools of their peers. A pool is made by the first request to its peer
  * and closed when the last upstream that names the peer lets it go; requests under way on it end first. It also goes with
- * its last connection: it takes 30 kB, which peers that are rarely asked would cost for ever.
+ * its last connection, and where many are open the one that was used least recently goes: what idle connections cost is
+ * bounded, as with NGINX's `keepalive`.
  */
 export class UpstreamRegistry {
   private readonly upstreams = new Map<string, RegisteredUpstream>();
   private readonly origins = new Map<string, Origin>();
   private readonly closing = new Set<Pool>();
+  /** Origins with an open pool, the one that was used least recently first. */
+  private readonly used = new Set<Origin>();
 
   set(upstream: Upstream): void {
     const before = this.upstreams.get(upstream.peers.key);
@@ -96,6 +102,9 @@ export class UpstreamRegistry {
     // Without users it was let go of while a request still held the upstream: a new pool would never be closed.
     if (origin.users === 0) return undefined;
     origin.pool ??= this.open(origin);
+    this.used.delete(origin);
+    this.used.add(origin);
+    if (this.used.size > MOST_POOLS) this.closePool(this.used.values().next().value as Origin);
     return origin.pool;
   }
 
@@ -118,6 +127,7 @@ export class UpstreamRegistry {
     for (const origin of this.origins.values()) if (origin.pool !== undefined) pools.push(origin.pool);
     this.upstreams.clear();
     this.origins.clear();
+    this.used.clear();
     await Promise.allSettled(pools.map((pool) => pool.destroy()));
   }
 
@@ -154,6 +164,7 @@ export class UpstreamRegistry {
     const { pool } = origin;
     if (pool === undefined) return;
     origin.pool = undefined;
+    this.used.delete(origin);
     this.closing.add(pool);
     pool
       .close()

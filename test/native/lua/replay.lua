@@ -211,6 +211,10 @@ local OPERATIONS = {
     end
     return line(blocks, library.functions.njk_memory_size(instance) <= tonumber(fields[1]) * 65536, instance.trap)
   end,
+  -- The declarations of the library.
+  E = function()
+    return require("ffi").string(assert(native.load(_M.path)).functions.njk_declarations())
+  end,
   -- Resident memory of this process in KiB.
   V = function()
     collectgarbage()

@@ -1,0 +1,70 @@
+import { spawnSync } from "node:child_process";
+import { mkdtempSync, readFileSync, rmSync, statSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { nativeCore } from "../../controller/proxies/nginx/parts.js";
+import { nativeParts, startWorker } from "./worker.js";
+
+const ROOT = fileURLToPath(new URL("../../", import.meta.url));
+const parts = await nativeParts();
+
+let cache: string;
+
+beforeAll(() => {
+  cache = mkdtempSync(join(tmpdir(), "njet-kic-cache-"));
+});
+
+afterAll(() => rmSync(cache, { recursive: true, force: true }));
+
+/** Runs a script of the project with an environment of its own. */
+function run(script: string, args: string[], env: Record<string, string>) {
+  const options = { encoding: "utf8", env: { ...process.env, ...env } } as const;
+  return spawnSync(process.execPath, [join(ROOT, script), ...args], options);
+}
+
+describe("the scripts that find or make parts", () => {
+  it("say what is missing, and end with status 3, on a system without apt and dpkg", () => {
+    const { status, stdout, stderr } = run("deploy/debian/nginx.mjs", ["--unpacked"], {
+      PATH: cache,
+      XDG_CACHE_HOME: cache,
+    });
+    expect({ status, stdout }).toEqual({ status: 3, stdout: "" });
+    expect(stderr).toContain("apt-get and dpkg not found");
+  });
+
+  it.skipIf(parts.reason !== undefined)("name the C compiler that is missing, and end with status 3", () => {
+    const { status, stderr } = run("core-wasm/native/build.mjs", ["--cached"], { CC: "no-such-compiler" });
+    expect(status).toBe(3);
+    expect(stderr).toContain("no C compiler (no-such-compiler) is installed");
+  });
+});
+
+describe.skipIf(parts.reason !== undefined)("the native library", () => {
+  it("is built once: the same content has the same file, which is not written to again", async () => {
+    const first = await nativeCore();
+    const { ino, mtimeMs } = statSync(first);
+    expect(await nativeCore()).toBe(first);
+    expect(statSync(first)).toMatchObject({ ino, mtimeMs });
+  });
+
+  it("declares a function for every function that core.wasm exports, and for no other", async () => {
+    if (parts.reason !== undefined) return;
+    const worker = await startWorker(parts);
+    try {
+      const { body } = await worker.post("/replay", Buffer.from("E\0"));
+      const declared = [...body.toString().matchAll(/int32_t njk_(\w+)\(njk_instance \*((?:, uint32_t)*)\);/g)];
+      const module = new WebAssembly.Module(readFileSync(join(ROOT, "dist/core.wasm")));
+      const { exports } = new WebAssembly.Instance(module);
+      const functions = Object.entries(exports).filter((entry): entry is [string, (...args: number[]) => number] => {
+        return typeof entry[1] === "function";
+      });
+      expect(Object.fromEntries(declared.map(([, name, args]) => [name, args.split(",").length - 1]))).toEqual(
+        Object.fromEntries(functions.map(([name, made]) => [name, made.length])),
+      );
+    } finally {
+      await worker.close();
+    }
+  });
+});
