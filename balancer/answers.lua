@@ -1,6 +1,7 @@
 --- Answers of the proxy itself: pages that show a status and nothing of the request, redirects and returned bodies.
 local ngx = ngx or njt
 local headers = require "balancer.headers"
+local requests = require "balancer.requests"
 
 local format = string.format
 
@@ -49,10 +50,15 @@ local function send(status, content_type, body)
   return ngx.exit(ngx.HTTP_OK)
 end
 
---- Answers with the page for a status. `closes`: the connection ends after it.
+--- Answers with the page for a status. `closes`: the connection ends after it. A header that says so would not end it: what the
+-- client has sent behind a request that is refused would still be served.
 function answers.page(status, closes)
-  -- HTTP/2 knows no such header.
-  if closes and ngx.var.server_protocol ~= "HTTP/2.0" then ngx.header["Connection"] = "close" end
+  local record = closes and requests.current()
+  if record then
+    record.special = true
+    record.failure = status
+    return ngx.exec("@closing")
+  end
   return send(status, PAGE_TYPE, page(status))
 end
 

@@ -63,21 +63,33 @@ function listen({ address, port }: NginxListener, flags: string): string[] {
   if (!Number.isInteger(port) || port < 1 || port > 65535) throw new RangeError(`not a port: ${port}`);
   if (address === undefined || address === "::") return [`listen [::]:${port} ipv6only=off ${flags};`];
   const family = isIP(address);
-  if (family === 0) throw new RangeError(`not an address: ${JSON.stringify(address)}`);
+  if (family === 0 || address.includes("%")) throw new RangeError(`not an address: ${JSON.stringify(address)}`);
   return [`listen ${family === 6 ? `[${address}]` : address}:${port} ${flags};`];
 }
 
 function network(text: string): string {
   const [address = "", bits, rest] = text.split("/");
   const most = isIP(address) === 4 ? 32 : isIP(address) === 6 ? 128 : -1;
-  if (most < 0 || rest !== undefined || (bits !== undefined && !(/^\d{1,3}$/.test(bits) && Number(bits) <= most))) {
+  if (
+    most < 0 ||
+    address.includes("%") ||
+    rest !== undefined ||
+    (bits !== undefined && !(/^\d{1,3}$/.test(bits) && Number(bits) <= most))
+  ) {
     throw new RangeError(`not a network: ${JSON.stringify(text)}`);
   }
   return text;
 }
 
 /** Headers that the proxy says itself or that are about one connection, with the values of `location /`. */
-const HOP_HEADERS = ["Keep-Alive", "Proxy-Connection", "Proxy-Authenticate", "Proxy-Authorization", "HTTP2-Settings"];
+const HOP_HEADERS = [
+  "Keep-Alive",
+  "Proxy-Connection",
+  "Proxy-Authenticate",
+  "Proxy-Authorization",
+  "HTTP2-Settings",
+  "Trailer",
+];
 
 /** Variables that Lua may write over; each has its value from a map that is only asked where Lua did not. */
 function headerVariables(trusting: boolean, peer: string): { maps: string[]; forwarded: [string, string][] } {
@@ -146,9 +158,7 @@ function internalLocations(): string[] {
     for (let mask = 0; mask < 1 << STATUS_BITS.length; mask++) {
       for (const any of [false, true]) {
         const next = `${module}_next_upstream ${nextUpstream(mask, any)};`;
-        lines.push(
-          `location @${name}_${mask}${any ? "_any" : ""} { ${next} header_filter_by_lua_block { balancer.respond() } ${pass} }`,
-        );
+        lines.push(`location @${name}_${mask}${any ? "_any" : ""} { ${next} ${pass} }`);
       }
     }
   }
@@ -163,13 +173,13 @@ function internalLocations(): string[] {
 const LOG_FORMAT =
   'log_format njet_kic escape=json \'{"time":"$time_iso8601","requestId":"$njet_said_x_request_id","client":"$remote_addr",' +
   '"scheme":"$scheme","method":"$request_method","host":"$http_host","target":"$request_uri","protocol":"$server_protocol",' +
-  '"status":$status,"bytes":$body_bytes_sent,"durationSeconds":$request_time,"resource":"$njet_resource","path":"$njet_path",' +
+  '"status":$njet_status,"bytes":$body_bytes_sent,"durationSeconds":$request_time,"resource":"$njet_resource","path":"$njet_path",' +
   '"upstream":"$njet_upstream","peer":"$upstream_addr","upstreamStatus":"$upstream_status",' +
   '"upstreamConnectSeconds":"$upstream_connect_time","upstreamHeaderSeconds":"$upstream_header_time",' +
   '"upstreamResponseSeconds":"$upstream_response_time"}\';';
 
 /** Statuses that NGINX answers by itself, and for which the page is ours. */
-const OWN_PAGES = "400 401 403 404 405 408 411 412 413 414 416 421 429 494 495 496 497 500 501 502 503 504 505";
+const OWN_PAGES = "400 401 403 404 405 408 411 412 413 414 416 421 429 495 496 497 500 501 502 503 504 505";
 
 /** Throws a RangeError for an option that can't stand in a configuration. */
 export function nginxConfiguration(options: NginxConfigurationOptions): string {
@@ -224,6 +234,8 @@ export function nginxConfiguration(options: NginxConfigurationOptions): string {
       "  keepalive_requests 10000;",
       "}",
     ]),
+    // A status that is none has zeros in front, and is no number in JSON.
+    'map $status $njet_status { default $status; "~^0" 0; }',
     LOG_FORMAT,
     `access_log ${options.accessLog === undefined ? "off" : `${quoted(options.accessLog)} njet_kic`};`,
     "server_tokens off;",
@@ -244,6 +256,9 @@ export function nginxConfiguration(options: NginxConfigurationOptions): string {
     "grpc_buffer_size 64k;",
     "proxy_ignore_headers X-Accel-Redirect X-Accel-Expires X-Accel-Limit-Rate X-Accel-Charset Expires Cache-Control Set-Cookie Vary;",
     "grpc_ignore_headers X-Accel-Redirect X-Accel-Charset;",
+    "proxy_redirect off;",
+    "proxy_hide_header Proxy-Authenticate;",
+    "proxy_hide_header Trailer;",
     "proxy_ssl_session_reuse on;",
     `underscores_in_headers ${options.allowUnderscoreHeaders ? "on" : "off"};`,
     "server {",
@@ -262,6 +277,9 @@ export function nginxConfiguration(options: NginxConfigurationOptions): string {
     return [
       "client_max_body_size 0;",
       `error_page ${OWN_PAGES} //njet-kic/page;`,
+      // NGINX shows its own 494 as 400, unless it is told otherwise.
+      "error_page 494 =431 //njet-kic/page;",
+      "header_filter_by_lua_block { balancer.respond() }",
       "log_by_lua_block { balancer.log() }",
       ...forwarded.map(indirect("proxy")),
       ...dropped("proxy"),
@@ -281,6 +299,7 @@ export function nginxConfiguration(options: NginxConfigurationOptions): string {
       "}",
       // No client can ask for it: NGINX merges slashes.
       "location = //njet-kic/page { internal; content_by_lua_block { balancer.page() } }",
+      "location @closing { keepalive_timeout 0; content_by_lua_block { balancer.page() } }",
       ...internalLocations(),
     ];
   }
