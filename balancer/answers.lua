@@ -1,7 +1,6 @@
 --- Answers of the proxy itself: pages that show a status and nothing of the request, redirects and returned bodies.
 local ngx = ngx or njt
 local headers = require "balancer.headers"
-local requests = require "balancer.requests"
 
 local format = string.format
 
@@ -24,8 +23,8 @@ local PHRASES = {
 }
 local PAGE_TYPE = "text/html; charset=utf-8"
 local PAGE = "<!DOCTYPE html>\n<html><head><title>%s</title></head>\n<body><h1>%s</h1></body></html>\n"
---- What NGINX means by statuses of its own, and by those that it gives where others give 400.
-local MEANINGS = { [494] = 431, [495] = 400, [496] = 400, [497] = 400, [501] = 400 }
+--- NGINX's answer to a Transfer-Encoding that it does not know.
+local MEANINGS = { [501] = 400 }
 
 local pages = {}
 
@@ -50,15 +49,10 @@ local function send(status, content_type, body)
   return ngx.exit(ngx.HTTP_OK)
 end
 
---- Answers with the page for a status. `closes`: the connection ends after it. A header that says so would not end it: what the
--- client has sent behind a request that is refused would still be served.
+--- Answers with the page for a status. `closes`: the connection ends after it, which NGINX itself sees to for 400, 413 and 414;
+-- it comes back for the page by way of `error_page`.
 function answers.page(status, closes)
-  local record = closes and requests.current()
-  if record then
-    record.special = true
-    record.failure = status
-    return ngx.exec("@closing")
-  end
+  if closes then return ngx.exit(status) end
   return send(status, PAGE_TYPE, page(status))
 end
 

@@ -27,7 +27,7 @@ end
 
 function respond.run()
   local record = requests.current()
-  if not record or record.failure or not record.peer then return end
+  if not record or record.failure or record.attempts == 0 then return end
   local status = ngx.status
   local is_http = http_version() ~= 0.9
   if not is_http or status > MOST_STATUS or status < LEAST_STATUS and not (status == SWITCHING and record.upgrades) then
