@@ -26,9 +26,9 @@ local route = {
 local LONGEST_TARGET = 8192
 local SLASH = 47
 
---- The target as the request line has it. NGINX leaves the host out of `$request_uri`.
+--- The target as the request line has it. NGINX leaves the host out of `$request_uri`, which then may begin with `?`.
 local function raw_target(host, uri)
-  if var.host == host then return uri end
+  if var.host == host and byte(uri) == SLASH then return uri end
   local line = var.request
   local target = match(line, "^%S+ (%S+)")
   if target and byte(target) ~= SLASH and find(target, "^%a[%w+.-]*://") then return target end
@@ -93,17 +93,21 @@ local function proxy(record, decision)
     if too_large then return answers.refuse(record, 413) end
   end
   local connection = var.http_connection
+  local offered = var.http_upgrade
   local upgrade
   if connection and connection ~= "keep-alive" and connection ~= "close" then
     headers.drop_named(connection)
     upgrade = headers.upgrade_of(connection)
     if upgrade and (reads or (tonumber(var.content_length) or 0) > 0 or var.http_transfer_encoding) then upgrade = nil end
   end
+  -- NGINX makes a tunnel of any 101 where the client has sent the header, on HTTP/2 too, where it can't be one.
+  if offered and not upgrade then ngx.req.clear_header("Upgrade") end
   local changes = decision.headers
   if upstream.plain and not changes and not upgrade and not reads and decision.target == record.uri then return end
   record.special = true
   if changes then headers.change_request(changes) end
   if upgrade then
+    record.upgrades = true
     var.njet_upgrade = upgrade
     var.njet_connection = "upgrade"
   elseif upstream.keepalive == false then
