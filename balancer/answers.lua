@@ -24,8 +24,8 @@ local PHRASES = {
 }
 local PAGE_TYPE = "text/html; charset=utf-8"
 local PAGE = "<!DOCTYPE html>\n<html><head><title>%s</title></head>\n<body><h1>%s</h1></body></html>\n"
---- What NGINX means by statuses of its own, and by those that it gives where others give 400.
-local MEANINGS = { [495] = 400, [496] = 400, [497] = 400, [501] = 400 }
+--- NGINX's answer to a Transfer-Encoding that it does not know.
+local MEANINGS = { [501] = 400 }
 
 local pages = {}
 
@@ -68,12 +68,10 @@ function answers.page(status, pages)
   return send(status, content_type, body)
 end
 
---- As page, and nothing further is read from the connection: it ends after the answer. NGINX does that for statuses of its own
--- alone, so the way leads over one; the record says which status is meant.
-function answers.refuse(record, status)
-  record.special = true
-  record.failure = status
-  return ngx.exit(ngx.HTTP_BAD_REQUEST)
+--- As page, and the connection ends after it. NGINX itself sees to that for 400, 413 and 414, and comes back for the page by way of
+-- `error_page`.
+function answers.refuse(status)
+  return ngx.exit(status)
 end
 
 --- Carries out a decision to redirect or to return.

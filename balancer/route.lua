@@ -90,7 +90,7 @@ local function proxy(record, decision)
   if limit > 0 then
     local too_large
     too_large, reads = body.check(limit)
-    if too_large then return answers.refuse(record, 413) end
+    if too_large then return answers.refuse(413) end
   end
   local connection = var.http_connection
   local offered = var.http_upgrade
@@ -153,7 +153,7 @@ local function act(record, decision)
   end
   if decision.action == "proxy" then return proxy(record, decision) end
   -- The core could make nothing of the request.
-  if decision.status == 400 and not decision.origin then return answers.refuse(record, 400) end
+  if decision.status == 400 and not decision.origin then return answers.refuse(400) end
   return answers.decided(decision)
 end
 
@@ -165,10 +165,11 @@ function route.run(https)
   if not host or host == "" then
     local protocol = var.server_protocol
     -- HTTP/0.9 has no version at all.
-    if protocol ~= "HTTP/1.0" then return answers.refuse(record, (protocol or "") == "" and 505 or 400) end
+    if not protocol or protocol == "" then return answers.page(505) end
+    if protocol ~= "HTTP/1.0" then return answers.refuse(400) end
     host = ""
   end
-  if #uri > LONGEST_TARGET then return answers.refuse(record, 414) end
+  if #uri > LONGEST_TARGET then return answers.refuse(414) end
   local decision = record.decision
   if not decision then
     decision = {}
@@ -185,7 +186,7 @@ end
 function route.read_body()
   local record = requests.current()
   local upstream = record.upstream
-  if not body.read(upstream.body_limit or route.body_limit) then return answers.refuse(record, 413) end
+  if not body.read(upstream.body_limit or route.body_limit) then return answers.refuse(413) end
   return go_on(record, upstream)
 end
 

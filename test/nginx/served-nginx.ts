@@ -58,6 +58,7 @@ export async function served(): Promise<Served> {
     makeRunner: (onRestart) =>
       new Supervisor({ installation: found, folder, configuration, client, logger, onRestart }),
     defaultCertificate,
+    accessLog: false,
     ports: { http, https },
   });
   const beside = new ControlClient(folder.socket, folder.token);

@@ -130,10 +130,12 @@ export class StateNginx {
   async held(path = "/show"): Promise<Map<number, Record<string, string>>> {
     const found = new Map<number, Record<string, string>>();
     const pids = (await this.workers()).map(({ pid }) => pid);
-    for (let tries = 0; tries < 500 && found.size < pids.length; tries++) {
-      const { body } = await this.ask(path);
-      const { pid, held } = JSON.parse(body) as Held;
-      if (pids.includes(pid)) found.set(pid, held ?? {});
+    // Which worker takes a connection is the kernel's choice; of several at a time one is soon the other's.
+    for (let tries = 0; tries < 1000 && found.size < pids.length; tries++) {
+      for (const { body } of await Promise.all(Array.from({ length: tries < 10 ? 1 : 16 }, () => this.ask(path)))) {
+        const { pid, held } = JSON.parse(body) as Held;
+        if (pids.includes(pid)) found.set(pid, held ?? {});
+      }
     }
     return found;
   }
