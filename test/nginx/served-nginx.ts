@@ -59,6 +59,7 @@ export async function served(): Promise<Served> {
       new Supervisor({ installation: found, folder, configuration, client, logger, onRestart }),
     defaultCertificate,
     ports: { http, https },
+    accessLog: false,
   });
   const beside = new ControlClient(folder.socket, folder.token);
   cleanup(async () => {

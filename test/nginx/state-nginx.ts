@@ -33,6 +33,7 @@ export class StateNginx {
   readonly control: string;
   readonly journalPath: string;
   readonly client: ControlClient;
+  private readonly workerCount: number;
   #child: ChildProcess | undefined;
 
   constructor(
@@ -43,6 +44,7 @@ export class StateNginx {
     this.journalPath = join(this.folder, "state.journal");
     this.client = new ControlClient(this.control, this.token);
     const { workers = 2, dict = "16m", journal } = options;
+    this.workerCount = workers;
     writeFileSync(join(this.folder, "token"), `${this.token}\n`, { mode: 0o600 });
     if (journal !== undefined) writeFileSync(this.journalPath, journal, { mode: 0o600 });
     const paths = TEMP_PATHS.map((name) => {
@@ -90,7 +92,8 @@ export class StateNginx {
       this.log += text;
     });
     for (let tries = 0; tries < 1000 && child.exitCode === null; tries++) {
-      if (await this.ask("/peek").catch(() => undefined)) return this;
+      const started = await this.workers().catch(() => []);
+      if (started.length === this.workerCount) return this;
       await new Promise((resolve) => setTimeout(resolve, 20));
     }
     throw new Error(`NGINX does not answer: ${this.log}`);
