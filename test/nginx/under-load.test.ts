@@ -112,7 +112,7 @@ describe.skipIf(noNginx)("NGINX under load", () => {
     const load = new Load(nginx.http, HOST, {}, 4);
     const overTls = handshakes(nginx);
     // What traffic alone makes a worker take (code that is compiled, buffers) is not to be taken for that of changes.
-    for (let i = 0; i < 4; i++) await load.more(1_000);
+    for (let i = 0; i < 20; i++) await load.more(200);
     const renewed: string[] = [];
     const [before, after] = [new LeastMemory(pids), new LeastMemory(pids)];
     for (let round = 1; round <= ROUNDS; round++) {
