@@ -114,14 +114,7 @@ local reader = schema.object {
 
 --- Checks a backend from cjson: the backend with what is known of it, or nil and what is wrong. `path`: where it stands.
 function backend.read(value, path)
-  local read, why = reader.read(value, path)
-  if not read then return nil, why end
-  local by = read.upstreamHashByConfig
-  if by and by["upstream-hash-by-subset"] and (by["upstream-hash-by"] or "") ~= ""
-    and (by["upstream-hash-by-subset-size"] or 0) < 1 then
-    return nil, path .. ".upstreamHashByConfig.upstream-hash-by-subset-size: must be at least 1"
-  end
-  return read
+  return reader.read(value, path)
 end
 
 --- One JSON text for each backend.

@@ -8,6 +8,7 @@ local by_name = require "balancer.by_name"
 local canary = require "balancer.configuration.canary"
 local hash_key = require "balancer.configuration.hash_key"
 local peer_source = require "balancer.core.peer_source"
+local subsets = require "balancer.configuration.subsets"
 local upstreams = require "balancer.upstreams"
 local worker = require "balancer.worker"
 
@@ -50,7 +51,13 @@ local function prepare(name, content)
     peers[i] = { address = address, port = endpoint.port }
     places[affinity.place(peer_source.id(address, endpoint.port))] = true
   end
-  local method = method_of(session, parts, settings["load-balance"])
+  local has_subsets = parts and by["upstream-hash-by-subset"]
+  local subset
+  if has_subsets then
+    subset, why = subsets.prepare(key_of(name), name, peers, by["upstream-hash-by-subset-size"])
+    if not subset then return nil, why end
+  end
+  local method = method_of(session, not has_subsets and parts, settings["load-balance"])
   local image
   image, why = peer_source.compile(worker.table, { key = key_of(name), display = name, method = method, peers = peers })
   if not image then return nil, why end
@@ -61,6 +68,7 @@ local function prepare(name, content)
     peer_count = #peers,
     ring = method == peer_source.RING,
     hash_key = parts,
+    subsets = subset,
     session = session,
     places = session and session.persistent and places or nil,
     policy = policy,
@@ -79,6 +87,9 @@ function backends.load(name, content)
   if not prepared then return false, CODE, image end
   local ok, why = worker.table:load_peers(image)
   if not ok then return false, CODE, why end
+  ok, why = subsets.load(prepared.key, name, prepared.subsets)
+  if not ok then return false, CODE, why end
+  prepared.subsets = prepared.subsets ~= nil
   upstreams.set(prepared.key, { transport = {}, display = name }, prepared.peer_count)
   known[name] = prepared
   return true
@@ -88,6 +99,7 @@ function backends.drop(name)
   known[name] = nil
   worker.table:remove_peers(key_of(name))
   upstreams.remove(key_of(name))
+  subsets.load(key_of(name), name, nil)
 end
 
 --- Names of all that are in force here, in order.
@@ -186,7 +198,9 @@ function by_name.resolve(name)
     local hash, after = pick_by_session(chosen, session, place, is_known)
     return chosen.key, hash, after
   end
-  return chosen.key, hash_of(chosen)
+  local hash = hash_of(chosen)
+  if hash and chosen.subsets then return subsets.owner(chosen.key, hash) or chosen.key end
+  return chosen.key, hash
 end
 
 return backends

@@ -23,6 +23,7 @@ local peer_source = {
   -- Methods.
   ROUND_ROBIN = 0,
   RING = 1,
+  RANDOM = 5,
   RANDOM_TWO = 6,
 }
 

@@ -1,9 +1,11 @@
 /** The dynamic upstream API on real NGINX. The faults of the balancer that scripts know it from have a test each. */
+
+import type { ServerResponse } from "node:http";
 import { crc32 } from "node:zlib";
 import { describe, expect, it } from "vitest";
-import { cleanUpAfterEach } from "../support/harness.js";
+import { cleanUpAfterEach, closing, eventually } from "../support/harness.js";
 import { ask } from "../support/http-client.js";
-import { closedPort } from "../support/peers.js";
+import { closedPort, httpPeer } from "../support/peers.js";
 import { proxyHost, upstreamStep } from "../support/plans.js";
 import { ConfigurationNginx, endpointsOf, namedPeer } from "./configuration-nginx.js";
 import { noNginx } from "./installation.js";
@@ -242,11 +244,51 @@ describe.skipIf(noNginx)("the dynamic upstream API: how a peer is chosen", () =>
   });
 
   it("takes of two by lot the one with fewer requests under way, where ewma is asked for", async () => {
-    const peers = await Promise.all(["a", "b"].map(namedPeer));
+    const free = await namedPeer("free");
+    const held: ServerResponse[] = [];
+    const busy = closing(await httpPeer((_, response) => held.push(response)));
     const nginx = await ConfigurationNginx.start({ workers: 1 });
-    await nginx.backends({ name: NAME, "load-balance": "ewma", endpoints: endpointsOf(...peers) });
-    const bodies = new Set(await nginx.asked(40, NAME));
-    expect([...bodies].sort()).toEqual(["a", "b"]);
+    const post = (...peers: { port: number }[]) =>
+      nginx.backends({ name: NAME, "load-balance": "ewma", endpoints: endpointsOf(...peers) });
+    await post(busy);
+    const waiting = nginx.ask(NAME);
+    await eventually(() => held.length === 1);
+    await post(busy, free);
+    expect(await nginx.asked(20, NAME)).toEqual(Array(20).fill("free"));
+    held[0]?.end("at last");
+    expect((await waiting).body).toBe("at last");
+  });
+
+  it("the subset form leads a key to some of the peers, by lot among them, and follows a changed key", async () => {
+    const peers = await Promise.all(["a", "b", "c", "d", "e", "f", "g"].map(namedPeer));
+    const nginx = await ConfigurationNginx.start();
+    const subset = (key: string, size: number) => ({
+      upstreamHashByConfig: {
+        ...{ "upstream-hash-by": key, "upstream-hash-by-subset": true, "upstream-hash-by-subset-size": size },
+      },
+    });
+    const post = (key: string, size: number, ...some: { port: number }[]) =>
+      nginx.backends({ name: NAME, endpoints: endpointsOf(...some), ...subset(key, size) });
+    const of = async (path: string) => [...new Set(await nginx.asked(24, NAME, { path }))].sort();
+    await post("$arg_uu", 2, ...peers);
+    const seen = new Set<string>();
+    for (let i = 0; i < 8; i++) {
+      const some = await of(`?uu=k${i}&other=x`);
+      expect(some).toHaveLength(2);
+      for (const one of some) seen.add(one);
+    }
+    expect(seen.size).toBeGreaterThan(2);
+    // The order in which endpoints are posted does not matter.
+    const before = await of("?uu=k1");
+    await post("$arg_uu", 2, ...[...peers].reverse());
+    expect(await of("?uu=k1")).toEqual(before);
+    await post("$arg_other", 2, ...peers);
+    expect(await of("?uu=k2&other=k1")).toEqual(before);
+    expect((await of("?uu=k1")).length).toBeGreaterThan(2);
+    await post("$arg_uu", 9, ...peers.slice(0, 3));
+    expect(await of("?uu=k1")).toEqual(["a", "b", "c"]);
+    await nginx.backends();
+    expect(await of("?uu=k1")).toEqual(["503"]);
   });
 
   it("reaches peers over IPv6", async () => {
