@@ -23,8 +23,8 @@ local PHRASES = {
 }
 local PAGE_TYPE = "text/html; charset=utf-8"
 local PAGE = "<!DOCTYPE html>\n<html><head><title>%s</title></head>\n<body><h1>%s</h1></body></html>\n"
---- What NGINX means by statuses of its own, and by those that it gives where others give 400.
-local MEANINGS = { [494] = 431, [495] = 400, [496] = 400, [497] = 400, [501] = 400 }
+--- NGINX's answer to a Transfer-Encoding that it does not know.
+local MEANINGS = { [501] = 400 }
 
 local pages = {}
 
@@ -49,10 +49,10 @@ local function send(status, content_type, body)
   return ngx.exit(ngx.HTTP_OK)
 end
 
---- Answers with the page for a status. `closes`: the connection ends after it.
+--- Answers with the page for a status. `closes`: the connection ends after it, which NGINX itself sees to for 400, 413 and 414;
+-- it comes back for the page by way of `error_page`.
 function answers.page(status, closes)
-  -- HTTP/2 knows no such header.
-  if closes and ngx.var.server_protocol ~= "HTTP/2.0" then ngx.header["Connection"] = "close" end
+  if closes then return ngx.exit(status) end
   return send(status, PAGE_TYPE, page(status))
 end
 

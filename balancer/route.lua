@@ -139,15 +139,15 @@ local function act(record, decision)
   return answers.decided(decision)
 end
 
---- Decides the request at hand; in the rewrite phase of `location /`.
-function route.run()
+--- Decides the request at hand; in the rewrite phase of `location /`. `https`: whether it came over TLS.
+function route.run(https)
   catch_up()
   local host, uri = var.http_host, var.request_uri
   local record = begin()
   if not host or host == "" then
     local protocol = var.server_protocol
     -- HTTP/0.9 has no version at all.
-    if protocol ~= "HTTP/1.0" then return answers.page(protocol == "" and 505 or 400, true) end
+    if protocol ~= "HTTP/1.0" then return answers.page(protocol == "" and 505 or 400, protocol ~= "") end
     host = ""
   end
   if #uri > LONGEST_TARGET then return answers.page(414, true) end
@@ -157,7 +157,7 @@ function route.run()
     record.decision = decision
   end
   record.host, record.uri, record.target = host, uri, raw_target(host, uri)
-  record.https = var.https == "on"
+  record.https = https
   record.random = worker.random()
   if not decide(record) then return answers.page(500) end
   return act(record, decision)

@@ -3,7 +3,7 @@ import type { FileProblem } from "./files/file-problem.js";
 import { FolderSource } from "./files/folder-source.js";
 import type { SourceKind } from "./model/classes.js";
 import { pieceOf } from "./model/pieces.js";
-import { type ModelOptions, type ObjectChange, RoutingModel } from "./model/routing-model.js";
+import { type ModelOptions, type ModelUpdate, type ObjectChange, RoutingModel } from "./model/routing-model.js";
 import type { Upstream } from "./model/types.js";
 import type { ControllerMetrics } from "./observability/controller-metrics.js";
 import type { Logger } from "./observability/logger.js";
@@ -53,6 +53,8 @@ export class Controller {
   readonly #health: HealthChecks | undefined;
   #source: FolderSource | undefined;
   #applying: Promise<void> = Promise.resolve();
+  /** What has changed while a plan is under way. */
+  #waiting: ModelUpdate | undefined;
   /** What was last said about an object, so that it is said once. */
   readonly #said = new Map<string, string>();
 
@@ -74,20 +76,31 @@ export class Controller {
   /** Takes changes in; resolves when they are in force in the proxy. */
   change(changes: readonly ObjectChange[]): Promise<void> {
     const update = this.model.update(changes);
-    const plan = this.#planner.planChanges(update);
     this.#report(update.objects);
-    this.#applying = this.#applying.then(async () => {
-      if (plan.steps.length > 0) {
-        const failures = await this.#apply(plan);
-        const settled = this.model.settle(plan.steps, failures);
-        this.#report(settled);
-        for (const object of settled) update.objects.add(object);
-        // After the proxy has them: a new peer is probed when it can be used.
-        this.#health?.update(update.upstreams);
-      }
-      this.#onApplied(update.objects);
-    });
+    if (this.#waiting !== undefined) {
+      mergeUpdate(this.#waiting, update);
+      return this.#applying;
+    }
+    this.#waiting = update;
+    this.#applying = this.#applying.then(() => this.#applyWaiting());
     return this.#applying;
+  }
+
+  /** Brings what has gathered while the plan before was under way into the proxy, as one plan. */
+  async #applyWaiting(): Promise<void> {
+    const update = this.#waiting;
+    this.#waiting = undefined;
+    if (update === undefined) return;
+    const plan = this.#planner.planChanges(update);
+    if (plan.steps.length > 0) {
+      const failures = await this.#apply(plan);
+      const settled = this.model.settle(plan.steps, failures);
+      this.#report(settled);
+      for (const object of settled) update.objects.add(object);
+      // After the proxy has them: a new peer is probed when it can be used.
+      this.#health?.update(update.upstreams);
+    }
+    this.#onApplied(update.objects);
   }
 
   /** Hands a plan to the proxy; resolves with what it refused. */
@@ -184,4 +197,12 @@ export class Controller {
       this.#logger[level]("object", { object: key, state: state.state, reason: state.reason, problems });
     }
   }
+}
+
+/** Takes a later update into an earlier one that nobody has applied yet. */
+function mergeUpdate(earlier: ModelUpdate, later: ModelUpdate): void {
+  for (const [host, rules] of later.hosts) earlier.hosts.set(host, rules);
+  for (const [key, upstream] of later.upstreams) earlier.upstreams.set(key, upstream);
+  for (const [host, certificate] of later.certificates) earlier.certificates.set(host, certificate);
+  for (const object of later.objects) earlier.objects.add(object);
 }

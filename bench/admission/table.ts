@@ -5,7 +5,7 @@ import { loadCore } from "../../controller/core-file.js";
 import { type ObjectChange, RoutingModel } from "../../controller/model/routing-model.js";
 import { AdmissionCounters } from "../../controller/observability/admission-counters.js";
 import { silentLogger } from "../../controller/observability/logger.js";
-import { selfSigned } from "../../controller/proxies/embedded/self-signed.js";
+import { selfSigned } from "../../controller/proxies/self-signed.js";
 import type { PatternChecker } from "../../core-wasm/binding/api.js";
 import { type Measured, measure } from "../measure.js";
 import type { Row } from "../report.js";

@@ -5,12 +5,16 @@ import { loadCore } from "../core-file.js";
 import { SERVICE_ACCOUNT_FOLDER } from "../kubernetes/credentials.js";
 import { CONTROLLER_NAME } from "../model/classes.js";
 import { TrustedNetworks } from "../proxies/embedded/client-address.js";
+import { NotAnswering } from "../proxies/nginx/control-client.js";
+import { PartUnavailable } from "../proxies/nginx/parts.js";
 import { checkAdmissionOptions } from "./admission.js";
 import { type LintOptions, runLint } from "./lint.js";
 import { type MatchOptions, runMatch, runMatchFile } from "./match.js";
 import { modelOptions } from "./model-options.js";
+import { withNginx } from "./nginx-options.js";
 import { type RunOptions, runFolder } from "./run.js";
 import { type ClusterRunOptions, runCluster } from "./run-cluster.js";
+import { PROXY_NAMES } from "./serving-proxy.js";
 import { runSample } from "./start.js";
 import { PACKAGE_VERSION } from "./version.js";
 import { type WebhookCertificateOptions, webhookCertificate } from "./webhook-certificate.js";
@@ -88,7 +92,8 @@ function withModel(command: Command): Command {
 }
 
 function withServing(command: Command): Command {
-  return withModel(command)
+  return withNginx(withModel(command))
+    .addOption(new Option("--proxy <name>", "proxy to drive").choices(PROXY_NAMES).default(PROXY_NAMES[0]))
     .option("--http-port <n>", "port for http", port, 8080)
     .option("--https-port <n>", "port for https", port, 8443)
     .option("--address <ip>", "address to bind both ports to", address, "::")
@@ -112,7 +117,10 @@ function withServing(command: Command): Command {
         .default("njet"),
     )
     .option("--metrics-series <n>", "series that the metrics page holds at most", series, 100_000)
-    .option("--run-dir <dir>", "folder that stays over a restart: health checks go on while the controller is away");
+    .option(
+      "--run-dir <dir>",
+      "folder that stays over a restart: health checks, and NGINX, go on while the controller is away",
+    );
 }
 
 const MATCH_HELP = `
@@ -138,7 +146,6 @@ const program = new Command("njet-kic")
 withServing(program.command("run"))
   .description("serve the objects of a cluster or, with --config-dir, of a folder; changes act without a restart")
   .option("--config-dir <dir>", "folder of YAML and JSON files, instead of a cluster")
-  .addOption(new Option("--proxy <name>", "proxy to drive").choices(["embedded"]).default("embedded"))
   .option("--kubeconfig <file>", "kubeconfig of the cluster; without it the service account of the pod counts")
   .option("--service-account-dir <dir>", "folder with token, ca.crt and namespace", SERVICE_ACCOUNT_FOLDER)
   .option("--controller-class <name>", "spec.controller of the IngressClasses to serve", CONTROLLER_NAME)
@@ -247,6 +254,7 @@ program.parseAsync().catch((error: NodeJS.ErrnoException) => {
     error.code === "EADDRINUSE" && error.syscall === "listen"
       ? " (another program has the port; --http-port, --https-port, --metrics-port and --validating-webhook choose others)"
       : "";
-  process.stderr.write(`njet-kic: ${error.message}${hint}\n`);
+  const code = error instanceof PartUnavailable || error instanceof NotAnswering ? ` (${error.code})` : "";
+  process.stderr.write(`njet-kic: ${error.message}${hint}${code}\n`);
   process.exit(1);
 });

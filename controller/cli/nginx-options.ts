@@ -1,26 +1,102 @@
+import { isAbsolute, resolve } from "node:path";
+import { type Command, InvalidArgumentError, Option } from "commander";
 import type { Core } from "../../core-wasm/binding/core.js";
-import type { LineSink } from "../observability/line-sink.js";
+import { RouteTable } from "../../core-wasm/binding/route-table.js";
 import type { Logger } from "../observability/logger.js";
+import { attachedNginx, ownNginx } from "../proxies/nginx/make-nginx.js";
 import type { ServingOptions, ServingProxy } from "./serving-proxy.js";
+import { PACKAGE_VERSION } from "./version.js";
 
-/** Options of `run` and `start` that only NGINX understands. */
-export interface NginxOptions {
+/** Options of `run` and `start` that only NGINX understands. Undefined: not given. */
+export interface NginxChoices {
+  /** Path of the program. */
   nginx?: string;
-  nginxWorkers?: number | "auto";
-  nginxStateSize?: string;
+  /** Undefined: one for each core. */
+  nginxWorkers?: number;
+  /** MiB. */
+  nginxStateSize?: number;
+  /** Control socket of an NGINX that somebody else runs. */
   attach?: string;
   proxyProtocol?: boolean;
 }
 
-/** Throws an Error that names an option which another proxy does not know. */
-export function checkNginxOptions(_options: NginxOptions): void {}
+const DEFAULT_STATE_SIZE = 256;
+const FLAGS = { nginx: "--nginx", nginxWorkers: "--nginx-workers", nginxStateSize: "--nginx-state-size" } as const;
+/** What an NGINX that is running already has been given by who started it. */
+const OWN = { ...FLAGS, proxyProtocol: "--proxy-protocol" } as const;
 
-export function makeNginxProxy(_parts: {
-  core: Core;
-  options: ServingOptions;
-  logger: Logger;
-  access: LineSink;
-  defaultCertificate: { chain: string; key: string } | undefined;
-}): ServingProxy {
-  throw new Error("--proxy nginx: not yet");
+/** Adds the options to a command. */
+export function withNginx(command: Command): Command {
+  return command
+    .option("--nginx <path>", "nginx: the program; else one on PATH, or Debian's, unpacked into the cache folder", path)
+    .addOption(
+      new Option("--nginx-workers <n>", "nginx: worker processes")
+        .argParser(workers)
+        .default(undefined, "one for each core"),
+    )
+    .addOption(
+      new Option("--nginx-state-size <MiB>", "nginx: memory that workers share for the state")
+        .argParser(mebibytes)
+        .default(undefined, String(DEFAULT_STATE_SIZE)),
+    )
+    .option("--attach <socket>", "nginx: drive a running one by its control socket, with the token beside it", path)
+    .option("--proxy-protocol", "nginx: clients are named by the PROXY protocol, from --trusted-proxies");
+}
+
+function path(text: string): string {
+  return isAbsolute(text) ? text : resolve(text);
+}
+
+function workers(text: string): number {
+  const value = Number(text);
+  if (!Number.isInteger(value) || value < 1 || value > 1024) throw new InvalidArgumentError("1 to 1024 workers");
+  return value;
+}
+
+function mebibytes(text: string): number {
+  const value = Number(text);
+  if (!Number.isInteger(value) || value < 1 || value > 65_536) throw new InvalidArgumentError("1 to 65536 MiB");
+  return value;
+}
+
+/** Throws an Error that names an option which only NGINX understands. */
+export function refuseNginxOptions(options: NginxChoices): void {
+  for (const [name, flag] of Object.entries({ ...OWN, attach: "--attach" })) {
+    if (options[name as keyof NginxChoices] !== undefined) throw new Error(`${flag} needs --proxy nginx`);
+  }
+}
+
+/** NGINX as the options ask for it, not started yet. Rejects with an Error that names an option, or says what is missing. */
+export async function makeNginx(
+  core: Core,
+  options: ServingOptions,
+  logger: Logger,
+  defaultCertificate: { chain: string; key: string } | undefined,
+): Promise<ServingProxy> {
+  const compiler = new RouteTable(core);
+  const { attach, address, trustedProxies, runDir } = options;
+  if (attach !== undefined) {
+    for (const [name, flag] of Object.entries(OWN)) {
+      if (options[name as keyof NginxChoices] !== undefined) throw new Error(`${flag} can't be given with --attach`);
+    }
+    return attachedNginx({ compiler, logger }, attach, defaultCertificate);
+  }
+  if (options.proxyProtocol && trustedProxies.length === 0) throw new Error("--proxy-protocol needs --trusted-proxies");
+  return await ownNginx(
+    { compiler, logger },
+    {
+      binary: options.nginx,
+      http: { address, port: options.httpPort },
+      https: { address, port: options.httpsPort },
+      workers: options.nginxWorkers ?? 0,
+      stateSize: options.nginxStateSize ?? DEFAULT_STATE_SIZE,
+      trustedProxies,
+      proxyProtocol: options.proxyProtocol === true,
+      accessLog: options.accessLog,
+      defaultCertificate,
+      runDir,
+      drainTime: Math.round(options.drainSeconds * 1000),
+      version: PACKAGE_VERSION,
+    },
+  );
 }

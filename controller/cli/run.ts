@@ -15,8 +15,6 @@ import { PACKAGE_VERSION } from "./version.js";
 export interface RunOptions extends MetricsOptions, ModelChoices, ServingOptions {
   /** Folder with the objects; without one they come from a cluster. */
   configDir?: string;
-  /** How long requests under way may take to end after SIGTERM. */
-  drainSeconds: number;
 }
 
 /** A controller at work, and how to end it. */

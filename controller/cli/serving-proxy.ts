@@ -8,7 +8,7 @@ import type { Logger } from "../observability/logger.js";
 import type { MetricsSource } from "../observability/metrics-text.js";
 import { EmbeddedProxy } from "../proxies/embedded/embedded-proxy.js";
 import type { Proxy as DrivenProxy } from "../proxies/proxy.js";
-import { checkNginxOptions, makeNginxProxy, type NginxOptions } from "./nginx-options.js";
+import { makeNginx, type NginxChoices, refuseNginxOptions } from "./nginx-options.js";
 
 /** The proxies that `--proxy` can name, the default first. */
 export const PROXY_NAMES = ["embedded", "nginx"] as const;
@@ -16,7 +16,7 @@ export const PROXY_NAMES = ["embedded", "nginx"] as const;
 export type ProxyName = (typeof PROXY_NAMES)[number];
 
 /** Options of `run` and `start` that every proxy understands, and those of single ones. */
-export interface ServingOptions extends NginxOptions {
+export interface ServingOptions extends NginxChoices {
   proxy?: ProxyName;
   httpPort: number;
   httpsPort: number;
@@ -26,6 +26,8 @@ export interface ServingOptions extends NginxOptions {
   /** Folder with tls.crt and tls.key, for handshakes that no object has a certificate for. */
   defaultCertificate?: string;
   trustedProxies: string[];
+  /** How long requests under way may take to end after SIGTERM. */
+  drainSeconds: number;
   /** Folder that stays over a restart of the controller. */
   runDir?: string;
 }
@@ -54,13 +56,12 @@ export interface ProxyParts {
 /** How each proxy is made. It opens no port. Throws an Error that names an option which can't be. */
 const MAKERS: Record<ProxyName, (parts: ProxyParts) => ServingProxy | Promise<ServingProxy>> = {
   embedded: makeEmbeddedProxy,
-  nginx: ({ core, options, logger, access }) =>
-    makeNginxProxy({ core, options, logger, access, defaultCertificate: defaultPair(options) }),
+  nginx: ({ core, options, logger }) => makeNginx(core, options, logger, defaultPair(options)),
 };
 
 export async function makeProxy(parts: ProxyParts): Promise<ServingProxy> {
   const { proxy = PROXY_NAMES[0] } = parts.options;
-  if (proxy !== "nginx") checkNginxOptions(parts.options);
+  if (proxy !== "nginx") refuseNginxOptions(parts.options);
   return await MAKERS[proxy](parts);
 }
 

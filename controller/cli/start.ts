@@ -1,7 +1,7 @@
 import { fileURLToPath } from "node:url";
 import type { Core } from "../../core-wasm/binding/core.js";
 import { loadPaths } from "../files/load-paths.js";
-import { selfSigned } from "../proxies/embedded/self-signed.js";
+import { selfSigned } from "../proxies/self-signed.js";
 import { launch, type Running, type RunOptions, stopSignal } from "./run.js";
 import { sampleAddresses, startSampleUpstreams } from "./sample-upstreams.js";
 

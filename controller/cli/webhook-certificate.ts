@@ -1,4 +1,4 @@
-import { selfSigned } from "../proxies/embedded/self-signed.js";
+import { selfSigned } from "../proxies/self-signed.js";
 
 export interface WebhookCertificateOptions {
   /** Namespace of the Service and the Secret. */

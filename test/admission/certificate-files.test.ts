@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { expect, it } from "vitest";
 import { CertificateFiles } from "../../controller/admission/certificate-files.js";
 import { createLogger } from "../../controller/observability/logger.js";
-import type { CertificatePair } from "../../controller/proxies/embedded/self-signed.js";
+import type { CertificatePair } from "../../controller/proxies/self-signed.js";
 import { makeCertificate } from "../support/certificates.js";
 import { cleanUpAfterEach, cleanup, eventually } from "../support/harness.js";
 

@@ -73,6 +73,7 @@ export async function makeDriven(options: DrivenOptions = {}): Promise<Driven> {
     },
     defaultCertificate: options.defaultCertificate,
     ports: undefined,
+    accessLog: false,
   });
   const beside = new ControlClient(folder.socket, folder.token);
   cleanup(async () => {

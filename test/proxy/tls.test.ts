@@ -1,7 +1,7 @@
 import { X509Certificate } from "node:crypto";
 import { connect as connectTls, type TLSSocket } from "node:tls";
 import { describe, expect, it } from "vitest";
-import { selfSigned } from "../../controller/proxies/embedded/self-signed.js";
+import { selfSigned } from "../../controller/proxies/self-signed.js";
 import { makeCertificate } from "../support/certificates.js";
 import { cleanUpAfterEach, closing, startProxy } from "../support/harness.js";
 import { echo, httpPeer } from "../support/peers.js";

@@ -1,4 +1,4 @@
-import { type CertificatePair, selfSigned } from "../../controller/proxies/embedded/self-signed.js";
+import { type CertificatePair, selfSigned } from "../../controller/proxies/self-signed.js";
 
 const HOUR = 3_600_000;
 

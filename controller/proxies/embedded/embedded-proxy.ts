@@ -7,6 +7,7 @@ import type { Plan } from "../../reconcile/plan.js";
 import { BalancingMetrics, type PeerNumbers } from "../balancing-metrics.js";
 import { PeerStates } from "../peer-states.js";
 import type { ApplyFailure, Proxy as DrivenProxy, PeerStateChange } from "../proxy.js";
+import { selfSigned } from "../self-signed.js";
 import { type ConnectionCounts, VtsMetrics } from "../vts-metrics.js";
 import { Balancing } from "./balancing.js";
 import { CertificateStore } from "./certificates.js";
@@ -17,7 +18,6 @@ import { type EmbeddedProxyOptions, type Settings, settingsOf } from "./options.
 import { PeerQueues } from "./peer-queues.js";
 import { PlanSteps } from "./plan-steps.js";
 import type { ProxyShared } from "./proxy-shared.js";
-import { selfSigned } from "./self-signed.js";
 import { Traffic } from "./traffic.js";
 import { UpstreamRegistry } from "./upstream-registry.js";
 

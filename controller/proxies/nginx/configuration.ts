@@ -53,6 +53,33 @@ export interface NginxConfigurationOptions {
   shutdownTimeout: number;
 }
 
+/** What deploy/nginx/nginx.conf is made of: an NGINX in a container of its own, for a controller that attaches to it. */
+export const DEFAULT_CONFIGURATION: NginxConfigurationOptions = {
+  modules: ["/usr/lib/nginx/modules/ndk_http_module.so", "/usr/lib/nginx/modules/ngx_http_lua_module.so"],
+  luaPath: "/usr/share/lua/5.1/?.lua;/usr/share/lua/5.1/?/init.lua",
+  luaCPath: "/usr/lib/x86_64-linux-gnu/lua/5.1/?.so",
+  packageRoot: "/usr/lib/njet-kic",
+  library: "/usr/lib/njet-kic/njet-kic-core.so",
+  runDirectory: "/run/njet-kic",
+  controlSocket: "/run/njet-kic/control.sock",
+  tokenFile: "/run/njet-kic/token",
+  journalFile: "/run/njet-kic/state.journal",
+  http: { port: 80 },
+  https: { port: 443 },
+  defaultCertificate: { chain: "/run/njet-kic/default.pem", key: "/run/njet-kic/default.key" },
+  workers: 0,
+  connections: 16_384,
+  trustedProxies: [],
+  proxyProtocol: false,
+  allowUnderscoreHeaders: false,
+  accessLog: undefined,
+  errorLog: "stderr",
+  errorLevel: "warn",
+  bodyLimit: 0,
+  stateSize: 256,
+  shutdownTimeout: 240_000,
+};
+
 /** Text that goes into the configuration between quotes. Throws for what could end them. */
 function quoted(text: string): string {
   if (/["\\$\r\n\0;{}]/.test(text)) throw new RangeError(`can't stand in nginx.conf: ${JSON.stringify(text)}`);
@@ -61,7 +88,10 @@ function quoted(text: string): string {
 
 function listen({ address, port }: NginxListener, flags: string): string[] {
   if (!Number.isInteger(port) || port < 1 || port > 65535) throw new RangeError(`not a port: ${port}`);
-  if (address === undefined || address === "::") return [`listen [::]:${port} ipv6only=off ${flags};`];
+  // A socket of both kinds would show clients of IPv4 as ::ffff:10.0.0.1, to upstreams, conditions and hash keys alike.
+  if (address === undefined || address === "::") {
+    return [`listen 0.0.0.0:${port} ${flags};`, `listen [::]:${port} ipv6only=on ${flags};`];
+  }
   const family = isIP(address);
   if (family === 0) throw new RangeError(`not an address: ${JSON.stringify(address)}`);
   return [`listen ${family === 6 ? `[${address}]` : address}:${port} ${flags};`];
@@ -169,7 +199,7 @@ const LOG_FORMAT =
   '"upstreamResponseSeconds":"$upstream_response_time"}\';';
 
 /** Statuses that NGINX answers by itself, and for which the page is ours. */
-const OWN_PAGES = "400 401 403 404 405 408 411 412 413 414 416 421 429 494 495 496 497 500 501 502 503 504 505";
+const OWN_PAGES = "400 401 403 404 405 408 411 412 413 414 416 421 429 495 496 497 500 501 502 503 504 505";
 
 /** Throws a RangeError for an option that can't stand in a configuration. */
 export function nginxConfiguration(options: NginxConfigurationOptions): string {
@@ -181,11 +211,9 @@ export function nginxConfiguration(options: NginxConfigurationOptions): string {
   const { maps, forwarded } = headerVariables(trusting, peer);
   const temp = ["client_body", "proxy", "fastcgi", "uwsgi", "scgi"];
   const plainFlags = `default_server backlog=4096${proxyProtocol ? " proxy_protocol" : ""}`;
-  const listeners = [
-    ...(options.http ? listen(options.http, plainFlags) : []),
-    ...(options.https ? listen(options.https, `${plainFlags} ssl http2`) : []),
-  ];
-  if (listeners.length === 0) throw new RangeError("neither a plain nor a TLS listener");
+  const plain = options.http ? listen(options.http, plainFlags) : [];
+  const tls = options.https ? listen(options.https, `${plainFlags} ssl http2`) : [];
+  if (plain.length + tls.length === 0) throw new RangeError("neither a plain nor a TLS listener");
   if (options.https && !options.defaultCertificate)
     throw new RangeError("the TLS listener needs a default certificate");
   const direct = (name: string, value: string) => `proxy_set_header ${name} ${value.slice(value.indexOf(":") + 1)};`;
@@ -246,9 +274,8 @@ export function nginxConfiguration(options: NginxConfigurationOptions): string {
     "grpc_ignore_headers X-Accel-Redirect X-Accel-Charset;",
     "proxy_ssl_session_reuse on;",
     `underscores_in_headers ${options.allowUnderscoreHeaders ? "on" : "off"};`,
-    "server {",
-    ...[...listeners, ...tlsLines(options), ...serverLines()].map((line) => `  ${line}`),
-    "}",
+    ...(plain.length === 0 ? [] : server([...plain, ...serverLines(false)])),
+    ...(tls.length === 0 ? [] : server([...tls, ...tlsLines(options), ...serverLines(true)])),
     "server {",
     `  listen unix:${unixPath(options.controlSocket)};`,
     "  access_log off;",
@@ -258,10 +285,11 @@ export function nginxConfiguration(options: NginxConfigurationOptions): string {
     "}",
   ];
 
-  function serverLines(): string[] {
+  function serverLines(secure: boolean): string[] {
     return [
       "client_max_body_size 0;",
       `error_page ${OWN_PAGES} //njet-kic/page;`,
+      "error_page 494 =431 //njet-kic/page;",
       "log_by_lua_block { balancer.log() }",
       ...forwarded.map(indirect("proxy")),
       ...dropped("proxy"),
@@ -272,7 +300,7 @@ export function nginxConfiguration(options: NginxConfigurationOptions): string {
       ...dropped("grpc"),
       "grpc_set_header Forwarded $njet_forwarded;",
       "location / {",
-      "  rewrite_by_lua_block { balancer.route() }",
+      `  rewrite_by_lua_block { balancer.route(${secure}) }`,
       ...forwarded.map(([name, value]) => `  ${direct(name, value)}`),
       ...dropped("proxy").map((line) => `  ${line}`),
       `  proxy_set_header Forwarded ${trusting ? "$njet_forwarded" : '""'};`,
@@ -304,6 +332,10 @@ export function nginxConfiguration(options: NginxConfigurationOptions): string {
     "}",
     "",
   ].join("\n");
+}
+
+function server(lines: readonly string[]): string[] {
+  return ["server {", ...lines.map((line) => `  ${line}`), "}"];
 }
 
 function luaPaths({ packageRoot, luaPath }: NginxConfigurationOptions): string {

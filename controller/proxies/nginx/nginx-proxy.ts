@@ -7,6 +7,7 @@ import type { PeerNumbers } from "../balancing-metrics.js";
 import { PeerStates } from "../peer-states.js";
 import { failureOf } from "../plan-step.js";
 import type { ApplyFailure, Proxy as DrivenProxy, PeerStateChange } from "../proxy.js";
+import { AccessLogPipe } from "./access-log.js";
 import type { ControlClient } from "./control-client.js";
 import { Journal } from "./journal.js";
 import { NginxMetrics } from "./nginx-metrics.js";
@@ -43,6 +44,8 @@ export interface NginxProxyParts {
   defaultCertificate: { chain: string; key: string } | undefined;
   /** Undefined: not known. */
   ports: { http: number; https: number } | undefined;
+  /** NGINX writes its access log into the pipe of the folder. */
+  accessLog: boolean;
 }
 
 /**
@@ -54,6 +57,7 @@ export class NginxProxy implements DrivenProxy {
   private readonly runner: NginxRunner;
   private keeper: StateKeeper | undefined;
   private journal: Journal | undefined;
+  private accessLog: AccessLogPipe | undefined;
   private turn: Promise<unknown> = Promise.resolve();
   private timer: NodeJS.Timeout | undefined;
   private checking = false;
@@ -79,6 +83,7 @@ export class NginxProxy implements DrivenProxy {
       this.journal = journal;
       const peerStates = (key: string) => peerStatesPiece(key, this.peerStates.of(key));
       const keeper = new StateKeeper({ client, journal, logger, peerStates });
+      if (this.parts.accessLog) this.accessLog = await AccessLogPipe.open(folder.accessLog);
       await this.runner.start();
       await keeper.adopt();
       this.keeper = keeper;
@@ -260,6 +265,7 @@ export class NginxProxy implements DrivenProxy {
   private async release(): Promise<void> {
     await this.parts.client.close();
     await this.journal?.close();
+    await this.accessLog?.close();
     this.parts.folder.remove();
   }
 }

@@ -33,6 +33,8 @@ export class NginxFolder {
   readonly journal: string;
   readonly configuration: string;
   readonly pidFile: string;
+  /** A named pipe. */
+  readonly accessLog: string;
   /** Pair for handshakes that no object has a certificate for. */
   readonly certificateFile: string;
   readonly certificateKeyFile: string;
@@ -47,6 +49,7 @@ export class NginxFolder {
     this.journal = join(path, "state.journal");
     this.configuration = join(path, "nginx.conf");
     this.pidFile = join(path, "nginx.pid");
+    this.accessLog = join(path, "access.pipe");
     this.certificateFile = join(path, "default.crt");
     this.certificateKeyFile = join(path, "default.key");
     if (Buffer.byteLength(this.socket) > MOST_PATH) throw new Error(`${path} is too long for the path of a socket`);

@@ -4,8 +4,8 @@ import { makeCertificate } from "../support/certificates.js";
 import { cleanUpAfterEach } from "../support/harness.js";
 import { certificateStep } from "../support/plans.js";
 import { servedCertificate } from "../support/raw-client.js";
-import { ConfigurationNginx } from "./configuration-nginx.js";
 import { noNginx } from "./installation.js";
+import { ConfigurationNginx } from "./posted-nginx.js";
 
 cleanUpAfterEach();
 

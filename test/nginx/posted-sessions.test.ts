@@ -2,8 +2,8 @@
 import { describe, expect, it } from "vitest";
 import { cleanUpAfterEach, closing } from "../support/harness.js";
 import { httpPeer } from "../support/peers.js";
-import { type Backend, ConfigurationNginx, cookieOf, endpointsOf, namedPeer } from "./configuration-nginx.js";
 import { noNginx } from "./installation.js";
+import { type Backend, ConfigurationNginx, cookieOf, endpointsOf, namedPeer } from "./posted-nginx.js";
 
 cleanUpAfterEach();
 

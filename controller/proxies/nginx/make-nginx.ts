@@ -1,0 +1,155 @@
+import { readFileSync } from "node:fs";
+import { createServer } from "node:net";
+import type { Logger } from "../../observability/logger.js";
+import { selfSigned } from "../self-signed.js";
+import { AttachedNginx } from "./attached.js";
+import { type NginxListener, nginxConfiguration } from "./configuration.js";
+import { ControlClient } from "./control-client.js";
+import { NginxProxy } from "./nginx-proxy.js";
+import { findNginx, nativeCore, PACKAGE_ROOT } from "./parts.js";
+import type { ImageCompiler } from "./plan-pieces.js";
+import { NginxFolder } from "./run-folder.js";
+import { Supervisor } from "./supervisor.js";
+
+const DAY = 86_400_000;
+/** Connections of each worker, as many as the embedded proxy takes. */
+const CONNECTIONS = 16_384;
+
+export interface NginxOptions {
+  /** Path of the program; undefined: the one that is found. */
+  binary: string | undefined;
+  http: NginxListener;
+  https: NginxListener;
+  /** 0: one for each core. */
+  workers: number;
+  /** MiB of memory for the state, which workers share. */
+  stateSize: number;
+  trustedProxies: readonly string[];
+  /** Clients are named by the PROXY protocol. */
+  proxyProtocol: boolean;
+  accessLog: boolean;
+  defaultCertificate: { chain: string; key: string } | undefined;
+  /** Folder that stays over a restart; undefined: a temporary one. */
+  runDir: string | undefined;
+  /** Milliseconds that requests under way have after a stop. */
+  drainTime: number;
+  version: string;
+}
+
+interface Parts {
+  compiler: ImageCompiler;
+  logger: Logger;
+}
+
+/** An NGINX of our own, not started yet. Rejects with PartUnavailable where something is missing. */
+export async function ownNginx({ compiler, logger }: Parts, options: NginxOptions): Promise<NginxProxy> {
+  const say = (text: string) => logger.info("preparing nginx", { text });
+  const installation = await findNginx({ binary: options.binary, say });
+  const library = await nativeCore({ say });
+  const ports = { http: await portOf(options.http), https: await portOf(options.https) };
+  const folder = options.runDir === undefined ? NginxFolder.temporary() : NginxFolder.stable(options.runDir);
+  try {
+    const certificate = keepCertificate(folder, options.defaultCertificate);
+    const asRoot = process.getuid?.() === 0;
+    if (asRoot) logger.warn("nginx runs as root, as its controller does; give both a user of their own");
+    const text = nginxConfiguration({
+      modules: installation.modules,
+      luaPath: installation.luaPath,
+      luaCPath: installation.luaCPath,
+      packageRoot: PACKAGE_ROOT ?? "",
+      library,
+      runDirectory: folder.path,
+      controlSocket: folder.socket,
+      tokenFile: folder.tokenFile,
+      journalFile: folder.journal,
+      http: { ...options.http, port: ports.http },
+      https: { ...options.https, port: ports.https },
+      defaultCertificate: { chain: folder.certificateFile, key: folder.certificateKeyFile },
+      workers: options.workers,
+      connections: CONNECTIONS,
+      // Workers of a root master would run as somebody who may not look into the folder.
+      ...(asRoot && { user: "root" }),
+      trustedProxies: options.trustedProxies,
+      proxyProtocol: options.proxyProtocol,
+      allowUnderscoreHeaders: false,
+      ...(options.accessLog && { accessLog: folder.accessLog }),
+      errorLog: "stderr",
+      errorLevel: "warn",
+      bodyLimit: 0,
+      stateSize: options.stateSize,
+      shutdownTimeout: options.drainTime,
+    });
+    const client = new ControlClient(folder.socket, folder.token);
+    // A newer program brings newer Lua code: an NGINX that is taken over has to read it.
+    const configuration = `# njet-kic ${options.version}\n${text}`;
+    return new NginxProxy({
+      compiler,
+      folder,
+      client,
+      logger,
+      makeRunner: (onRestart) => {
+        return new Supervisor({ installation, folder, configuration, client, logger, onRestart });
+      },
+      defaultCertificate: certificate,
+      ports,
+      accessLog: options.accessLog,
+    });
+  } catch (error) {
+    folder.remove();
+    throw error;
+  }
+}
+
+/** The NGINX that answers on a control socket, and that somebody else runs. Throws an Error where its token can't be read. */
+export function attachedNginx(
+  { compiler, logger }: Parts,
+  socket: string,
+  defaultCertificate: NginxOptions["defaultCertificate"],
+): NginxProxy {
+  const folder = NginxFolder.of(socket);
+  const client = new ControlClient(folder.socket, folder.token);
+  return new NginxProxy({
+    compiler,
+    folder,
+    client,
+    logger,
+    makeRunner: () => new AttachedNginx(client, socket),
+    defaultCertificate,
+    ports: undefined,
+    accessLog: false,
+  });
+}
+
+/** Puts the default certificate where NGINX finds it when it starts: the given one, the one of before, or a new one. */
+function keepCertificate(
+  folder: NginxFolder,
+  given: NginxOptions["defaultCertificate"],
+): { chain: string; key: string } {
+  const { certificateFile, certificateKeyFile } = folder;
+  let pair = given;
+  if (pair === undefined) {
+    try {
+      pair = { chain: readFileSync(certificateFile, "utf8"), key: readFileSync(certificateKeyFile, "utf8") };
+    } catch {
+      const now = Date.now();
+      const names = { commonName: "default certificate", hosts: ["localhost"] };
+      pair = selfSigned({ ...names, notBefore: now - DAY, notAfter: now + 3650 * DAY });
+    }
+  }
+  folder.write(certificateFile, pair.chain);
+  folder.write(certificateKeyFile, pair.key);
+  return { chain: pair.chain, key: pair.key };
+}
+
+/** The port of a listener; for 0 one that is free now. NGINX itself can't choose. */
+function portOf({ address, port }: NginxListener): Promise<number> {
+  if (port !== 0) return Promise.resolve(port);
+  return new Promise((resolve, reject) => {
+    const server = createServer();
+    server.once("error", reject);
+    server.listen({ host: address, port: 0 }, () => {
+      const found = server.address();
+      server.close(() => resolve(typeof found === "object" && found !== null ? found.port : 0));
+    });
+  });
+}
