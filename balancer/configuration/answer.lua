@@ -10,7 +10,9 @@ local store = require "balancer.state.store"
 
 local answer = {}
 
-local CREATED, BAD_REQUEST, UNAVAILABLE, FULL = 201, 400, 503, 507
+local CREATED, BAD_REQUEST, TOO_LARGE, UNAVAILABLE, FULL = 201, 400, 413, 503, 507
+--- Bytes of a body. 50,000 backends with ten endpoints each have half of it.
+local MOST_BODY = 64 * 1024 * 1024
 --- Values after which the other requests of a worker get their turn.
 local TURN = 100
 
@@ -26,8 +28,13 @@ end
 --- The body as cjson has it. Does not come back where it is no JSON of the kind that is wanted: "[" or "{". cjson tells an empty
 -- array from an empty object as little as Lua does.
 function answer.json_body(opening)
-  local text = body.read()
+  local stated = tonumber(ngx.var.content_length) or 0
+  local text = ""
+  if stated <= MOST_BODY then text = body.read() end
   if not text then return answers.refuse(500, "STATE_BODY", "the body can't be read from its file") end
+  if stated > MOST_BODY or #text > MOST_BODY then
+    return answers.refuse(TOO_LARGE, "CONFIGURATION_INVALID", "the body is too large; nothing was taken")
+  end
   local value = cjson.decode(text)
   if type(value) ~= "table" then return answer.invalid("the body is no JSON") end
   if text:match("^%s*(.)") ~= opening then
@@ -45,17 +52,21 @@ function answer.record(kind, key, content)
   return { op = record.SET, kind = kind, key = key, content = content, digest = ngx.sha1_bin(content):sub(1, 8) }
 end
 
---- Ends the request: `make()` gives the records, and is called when nobody else can change anything. Nothing in it may yield.
+--- Ends the request: `make()` gives the records, or nil and what is wrong, and is called when nobody else can change anything.
+-- Nothing in it may yield.
 -- `counts(records)`: what is told of them, as members of a JSON object.
 function answer.take(make, counts)
   local records
   local seq, refused = state.write(function()
     follower.catch_up()
-    records = make()
+    local why
+    records, why = make()
+    if not records then return nil, why end
     if not store.has_room(records) then return nil, "no memory" end
     return records
   end, {})
   if not seq and refused == "locked" then return answers.refuse(UNAVAILABLE, "STATE_BUSY", "another writer is at work") end
+  if not seq and refused ~= "no memory" then return answer.invalid(refused) end
   if not seq then return answers.refuse(FULL, "STATE_FULL", "the shared state has no room; nothing was taken") end
   follower.catch_up()
   local late = state.await_workers(seq)

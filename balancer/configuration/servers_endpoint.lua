@@ -51,15 +51,15 @@ function endpoint.post()
   local hosts, certificates = {}, posted.certificates or {}
   for host, name in pairs(posted.servers or {}) do
     hosts[host:lower()] = name
-    if name ~= NONE and not certificates[name] and not stored(name) then
-      return answer.invalid("servers[" .. cjson.encode(host) .. "]: there is no certificate of this name")
-    end
   end
   local function records()
     local changes = {}
     local function add(one) changes[#changes + 1] = one end
     local uses, left = servers.uses(), {}
     for host, name in pairs(hosts) do
+      if name ~= NONE and not certificates[name] and not stored(name) then
+        return nil, "servers[" .. cjson.encode(host) .. "]: there is no certificate of this name"
+      end
       local before = servers.name_of(host)
       if before then
         uses[before] = uses[before] - 1

@@ -100,6 +100,23 @@ describe.skipIf(noNginx)("the dynamic upstream API: backends", () => {
     expect(await nginx.asked(4, NAME)).toEqual(Array(4).fill("a"));
     expect((await nginx.ask("other")).status).toBe(503);
     expect(JSON.parse((await nginx.control(BACKENDS)).body)).toHaveLength(1);
+    // What was refused blocks nothing that comes later, and no body gets into a log.
+    await nginx.backends({ name: "other", endpoints: endpointsOf(peer) });
+    expect(await nginx.asked(4, "other")).toEqual(Array(4).fill("a"));
+    expect(nginx.nginx.errorLog()).not.toContain("peer.example.com");
+  });
+
+  it("posts at the same time never mix: one of them is in force as a whole", async () => {
+    const nginx = await ConfigurationNginx.start();
+    const posts = Array.from({ length: 8 }, (_, i) =>
+      Array.from({ length: 150 }, (__, n) => ({ name: `ns-svc-${n * (i + 1)}`, endpoints: endpointsOf(1000 + i) })),
+    );
+    await Promise.all(posts.map((backends) => nginx.backends(...backends)));
+    const inForce: { name: string; endpoints: { port: string }[] }[] = JSON.parse((await nginx.control(BACKENDS)).body);
+    const last = posts.find((_, i) => inForce[0]?.endpoints[0]?.port === String(1000 + i)) ?? [];
+    const sorted = [...last].sort((a, b) => (a.name < b.name ? -1 : 1));
+    expect(inForce).toEqual(sorted);
+    expect(inForce).toHaveLength(150);
   });
 
   it("ships only the backends that differ", async () => {
