@@ -25,6 +25,7 @@ function balancer.init(options)
   route.body_limit = options.body_limit or 0
   route.logs = options.logs == true
   local counters = require "balancer.counters"
+  require("balancer.configuration").open(control)
   control.on("/counters", { GET = counters.get })
   local own = require("balancer.answers").own
   local requests = require "balancer.requests"

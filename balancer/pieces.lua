@@ -5,7 +5,9 @@
 local follower = require "balancer.state.follower"
 local record = require "balancer.state.record"
 local count = require "balancer.count"
+local backends = require "balancer.configuration.backends"
 local certificates = require "balancer.certificates"
+local servers = require "balancer.configuration.servers"
 local upstreams = require "balancer.upstreams"
 local worker = require "balancer.worker"
 local cjson = require "cjson.safe"
@@ -153,6 +155,11 @@ local handlers = {
   [record.UPSTREAM] = upstream,
   [record.CERTIFICATE] = certificates,
   [record.PEER_STATES] = peer_states,
+  [record.BACKEND] = backends,
+  [record.SERVER] = servers.hosts,
+  [record.NAMED_CERTIFICATE] = servers.certificates,
+  -- Looked up where they are asked for.
+  [record.SETTING] = { load = function() return true end, drop = function() end },
 }
 
 --- Tells the follower what to do with pieces.

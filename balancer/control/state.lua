@@ -135,4 +135,7 @@ function state.post()
   )
 end
 
+--- For whoever changes the state another way.
+state.write, state.await_workers, state.add_worker_failures = write, await_workers, add_worker_failures
+
 return state

@@ -27,10 +27,11 @@ export type RequestNginxOptions = Partial<NginxConfigurationOptions> & {
 export class RequestNginx {
   readonly folder = mkdtempSync(join(tmpdir(), "njet-kic-proxy-"));
   readonly client: ControlClient;
+  readonly controlSocket = join(this.folder, "control.sock");
   readonly compiler: ReturnType<typeof makeRoutingTable>;
   http = 0;
   https = 0;
-  private readonly token = randomBytes(32).toString("hex");
+  readonly token = randomBytes(32).toString("hex");
   private child: ChildProcess | undefined;
   private generation = 0;
 
@@ -111,6 +112,14 @@ export class RequestNginx {
     const answer = await this.client.post(pieces, { generation: `${++this.generation}-test` });
     if (answer.failures.length > 0) throw new Error(JSON.stringify(answer.failures));
     if (answer.late.length > 0) throw new Error(`workers are late: ${answer.late}`);
+  }
+
+  /** Has NGINX read its configuration anew, with new workers; comes back when the old ones take no more requests. */
+  async reload(): Promise<void> {
+    const pids = async () => (await this.client.state()).workers.map(({ pid }) => pid);
+    const before = await pids();
+    this.child?.kill("SIGHUP");
+    while ((await pids()).some((pid) => before.includes(pid))) await new Promise((resolve) => setTimeout(resolve, 20));
   }
 
   errorLog(): string {

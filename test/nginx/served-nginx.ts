@@ -60,7 +60,6 @@ export async function served(): Promise<Served> {
     defaultCertificate,
     accessLog: false,
     ports: { http, https },
-    accessLog: false,
   });
   const beside = new ControlClient(folder.socket, folder.token);
   cleanup(async () => {
