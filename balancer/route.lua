@@ -71,7 +71,8 @@ local function go_on(record, upstream)
   if upstream.grpc then
     if decision.target ~= record.uri then
       local path, args = match(decision.target, "^([^?]*)%??(.*)$")
-      ngx.req.set_uri((gsub(path, "%%(%x%x)", function(digits) return string.char(tonumber(digits, 16)) end)), false)
+      -- NGINX writes the escapes again; with the last argument it takes those of control characters, too.
+      ngx.req.set_uri((gsub(path, "%%(%x%x)", function(digits) return string.char(tonumber(digits, 16)) end)), false, true)
       ngx.req.set_uri_args(args)
     end
   else

@@ -35,9 +35,11 @@ export class RequestNginx {
   private child: ChildProcess | undefined;
   private generation = 0;
 
+  readonly controlSocket = join(this.folder, "control.sock");
+
   private constructor(compiler: ReturnType<typeof makeRoutingTable>) {
     this.compiler = compiler;
-    this.client = new ControlClient(join(this.folder, "control.sock"), this.token);
+    this.client = new ControlClient(this.controlSocket, this.token);
     writeFileSync(join(this.folder, "token"), this.token, { mode: 0o600 });
   }
 

@@ -129,9 +129,12 @@ export class StateNginx {
   /** What each worker holds: by its process number. `path`: `/show` as a request would find it, `/peek` as it is. */
   async held(path = "/show"): Promise<Map<number, Record<string, string>>> {
     const found = new Map<number, Record<string, string>>();
-    const pids = (await this.workers()).map(({ pid }) => pid);
-    // Which worker takes a connection is the kernel's choice; of several at a time one is soon the other's.
-    for (let tries = 0; tries < 1000 && found.size < pids.length; tries++) {
+    for (let tries = 0; tries < 1000; tries++) {
+      // Others may have taken their places since.
+      const pids = (await this.workers()).map(({ pid }) => pid);
+      for (const pid of found.keys()) if (!pids.includes(pid)) found.delete(pid);
+      if (found.size === pids.length) break;
+      // Which worker takes a connection is the kernel's choice; of several at a time one is soon the other's.
       for (const { body } of await Promise.all(Array.from({ length: tries < 10 ? 1 : 16 }, () => this.ask(path)))) {
         const { pid, held } = JSON.parse(body) as Held;
         if (pids.includes(pid)) found.set(pid, held ?? {});

@@ -297,7 +297,8 @@ export function nginxConfiguration(options: NginxConfigurationOptions): string {
     "server {",
     `  listen unix:${unixPath(options.controlSocket)};`,
     "  access_log off;",
-    "  client_max_body_size 0;",
+    // A batch is one piece or 4 MiB, and no piece is larger than the journal takes. A worker holds the body in its memory.
+    "  client_max_body_size 65m;",
     "  client_body_buffer_size 64k;",
     "  location / { content_by_lua_block { balancer.control() } }",
     "}",
