@@ -35,8 +35,6 @@ export class RequestNginx {
   private child: ChildProcess | undefined;
   private generation = 0;
 
-  readonly controlSocket = join(this.folder, "control.sock");
-
   private constructor(compiler: ReturnType<typeof makeRoutingTable>) {
     this.compiler = compiler;
     this.client = new ControlClient(this.controlSocket, this.token);
