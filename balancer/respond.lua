@@ -1,6 +1,8 @@
 --- The header filter: refuses answers of an upstream that NGINX can't pass on as one, and changes the others as the decision
 -- says, the session cookie included.
 local ngx = ngx or njt
+local answers = require "balancer.answers"
+local error_pages = require "balancer.error_pages"
 local headers = require "balancer.headers"
 local requests = require "balancer.requests"
 local session_cookie = require "balancer.session_cookie"
@@ -25,6 +27,20 @@ local function refuse(record, is_http)
   return ngx.exit(is_http and 502 or ngx.ERROR)
 end
 
+--- Puts an error page of the object in the place of the peer's answer. Its body follows in `replace`; what the peer sends is read
+-- to its end and dropped, so that the connection to it can go on.
+local function put_page(record)
+  error_pages.clear_head()
+  local status, body, content_type = answers.for_status(record.pages, ngx.status)
+  ngx.status = status
+  local bodiless = status == 204 or status == 304
+  if not bodiless then
+    ngx.header["Content-Type"] = content_type
+    ngx.header["Content-Length"] = #body
+  end
+  record.page_body = bodiless and "" or body
+end
+
 function respond.run()
   local record = requests.current()
   if not record or record.failure or record.attempts == 0 then return end
@@ -35,6 +51,7 @@ function respond.run()
   end
   -- About the connection to the peer; HTTP/2 clients break off over it.
   if status ~= SWITCHING and ngx.var.upstream_http_upgrade then ngx.header["Upgrade"] = nil end
+  if record.pages and error_pages.find(record.pages, status) then return put_page(record) end
   local decision = record.decision
   local cookie = record.upstream and record.upstream.cookie
   -- Only an answer of a peer carries them; a page of the proxy has another location.
@@ -45,6 +62,14 @@ function respond.run()
     end
   end
   if decision and decision.headers then headers.change_answer(decision.headers, status) end
+end
+
+--- The body filter of the internal locations.
+function respond.replace()
+  local record = requests.current()
+  local body = record and record.page_body
+  if not body then return end
+  ngx.arg[1], ngx.arg[2] = body, true
 end
 
 return respond

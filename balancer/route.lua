@@ -84,14 +84,14 @@ end
 local function proxy(record, decision)
   take(record, decision)
   local upstream = upstream_of(decision.upstream_key)
-  if not upstream then return answers.page(503) end
+  if not upstream then return answers.page(503, record.pages) end
   record.upstream = upstream
   local reads
   local limit = upstream.body_limit or route.body_limit
   if limit > 0 then
     local too_large
     too_large, reads = body.check(limit)
-    if too_large then return answers.page(413, true) end
+    if too_large then return answers.refuse(record, 413) end
   end
   local connection = var.http_connection
   local offered = var.http_upgrade
@@ -118,8 +118,20 @@ local function proxy(record, decision)
   return go_on(record, upstream)
 end
 
-local function act(record, decision)
+--- Notes what decided, and what stands for failures.
+local function note(record, decision)
   record.decided = decision.origin
+  local pages = decision.error_pages
+  if pages and decision.action ~= "redirect" then
+    record.special = true
+    record.pages = pages
+  elseif record.pages then
+    record.pages = nil
+  end
+end
+
+local function act(record, decision)
+  note(record, decision)
   if route.logs then
     local origin = decision.origin
     if origin then var.njet_resource, var.njet_path = origin.resource, origin.path end
@@ -134,13 +146,15 @@ local function act(record, decision)
       if decision.token then worker.table:peer_done(decision.token, false, worker.now()) end
       if not wait(record, key) then
         record.special = true
-        return answers.page(502)
+        return answers.page(502, record.pages)
       end
       decision = record.decision
-      record.decided = decision.origin
+      note(record, decision)
     end
   end
   if decision.action == "proxy" then return proxy(record, decision) end
+  -- The core could make nothing of the request.
+  if decision.status == 400 and not decision.origin then return answers.refuse(record, 400) end
   return answers.decided(decision)
 end
 
@@ -152,10 +166,10 @@ function route.run(https)
   if not host or host == "" then
     local protocol = var.server_protocol
     -- HTTP/0.9 has no version at all.
-    if protocol ~= "HTTP/1.0" then return answers.page(protocol == "" and 505 or 400, protocol ~= "") end
+    if protocol ~= "HTTP/1.0" then return answers.refuse(record, (protocol or "") == "" and 505 or 400) end
     host = ""
   end
-  if #uri > LONGEST_TARGET then return answers.page(414, true) end
+  if #uri > LONGEST_TARGET then return answers.refuse(record, 414) end
   local decision = record.decision
   if not decision then
     decision = {}
@@ -172,7 +186,7 @@ end
 function route.read_body()
   local record = requests.current()
   local upstream = record.upstream
-  if not body.read(upstream.body_limit or route.body_limit) then return answers.page(413, true) end
+  if not body.read(upstream.body_limit or route.body_limit) then return answers.refuse(record, 413) end
   return go_on(record, upstream)
 end
 

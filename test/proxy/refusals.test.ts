@@ -3,7 +3,7 @@ import { cleanUpAfterEach, closing, eventually, type Started, startProxy } from 
 import { echo, httpPeer, type Peer } from "../support/peers.js";
 import { proxyHost, upstreamStep } from "../support/plans.js";
 import { RawClient, statuses } from "../support/raw-client.js";
-import { BODIES, GET, HEADS, HIDDEN, HOST, POST } from "./malformed-requests.js";
+import { BODIES, GET, HEADS, HIDDEN, HOST, POST } from "./refused-requests.js";
 
 cleanUpAfterEach();
 

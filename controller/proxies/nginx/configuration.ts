@@ -162,6 +162,9 @@ function nextUpstream(mask: number, any: boolean): string {
   return ["error", "timeout", ...statuses, ...(any ? ["non_idempotent"] : [])].join(" ");
 }
 
+/** What is done with the answers of peers there. */
+const FILTERS = "header_filter_by_lua_block { balancer.respond() } body_filter_by_lua_block { balancer.replace() }";
+
 /**
  * The internal locations for what Lua can't set for one request: kind of upstream, buffering, and for which statuses
  * another peer is tried. Their names are made by `location_of` in balancer/upstreams.lua.
@@ -188,9 +191,7 @@ function internalLocations(): string[] {
     for (let mask = 0; mask < 1 << STATUS_BITS.length; mask++) {
       for (const any of [false, true]) {
         const next = `${module}_next_upstream ${nextUpstream(mask, any)};`;
-        lines.push(
-          `location @${name}_${mask}${any ? "_any" : ""} { ${next} header_filter_by_lua_block { balancer.respond() } ${pass} }`,
-        );
+        lines.push(`location @${name}_${mask}${any ? "_any" : ""} { ${next} ${FILTERS} ${pass} }`);
       }
     }
   }
@@ -307,6 +308,7 @@ export function nginxConfiguration(options: NginxConfigurationOptions): string {
     return [
       "client_max_body_size 0;",
       `error_page ${OWN_PAGES} //njet-kic/page;`,
+      // Else NGINX would answer 400.
       "error_page 494 =431 //njet-kic/page;",
       "log_by_lua_block { balancer.log() }",
       ...forwarded.map(indirect("proxy")),

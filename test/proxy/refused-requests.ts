@@ -1,4 +1,4 @@
-/** Requests that no proxy of ours takes for good, as bytes on the wire. */
+/** Requests that every proxy refuses, as bytes on the wire. */
 export const HOST = "shop.example.com";
 export const GET = `GET / HTTP/1.1\r\nHost: ${HOST}\r\n`;
 export const POST = `POST / HTTP/1.1\r\nHost: ${HOST}\r\n`;
