@@ -131,7 +131,9 @@ export class StateNginx {
     const found = new Map<number, Record<string, string>>();
     for (let tries = 0; tries < 1000; tries++) {
       // Others may have taken their places since.
-      const pids = (await this.workers()).map(({ pid }) => pid);
+      const headers = { authorization: `Bearer ${this.token}` };
+      const state = JSON.parse((await this.ask("/state", { headers })).body) as { workers: WorkerState[] };
+      const pids = state.workers.map(({ pid }) => pid);
       for (const pid of found.keys()) if (!pids.includes(pid)) found.delete(pid);
       if (found.size === pids.length) break;
       // Which worker takes a connection is the kernel's choice; of several at a time one is soon the other's.
