@@ -112,7 +112,7 @@ local stated = {}
 
 local function read_states(content)
   local list = cjson.decode(content)
-  if type(list) ~= "table" then return nil end
+  if type(list) ~= "table" or next(list) and #list == 0 then return nil end
   for _, one in ipairs(list) do
     if type(one) ~= "table" or type(one.address) ~= "string" or type(one.port) ~= "number" or type(one.state) ~= "string" then
       return nil

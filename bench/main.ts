@@ -4,6 +4,7 @@ import { admissionTable } from "./admission/table.js";
 import { controlPlaneTable } from "./control-plane/table.js";
 import { healthTable } from "./health/table.js";
 import { nativeTable } from "./native/table.js";
+import { nginxTable } from "./nginx/table.js";
 import { proxyTable } from "./proxy/table.js";
 import { regexTable } from "./regex/table.js";
 import { type Row, renderTable, writeJson } from "./report.js";
@@ -21,6 +22,10 @@ const TABLES: Record<string, { title: string; run: () => Row[] | Promise<Row[]> 
   },
   proxy: { title: "proxy: processor time of the embedded proxy per request, one process", run: proxyTable },
   native: { title: "native: the core inside a worker of NGINX (ratio: times the worker's time)", run: nativeTable },
+  nginx: {
+    title: "nginx: our NGINX against a static one and Envoy (ratio: times the figure of the row that has 1.00x)",
+    run: nginxTable,
+  },
   "control-plane": {
     title: "control-plane: changes of a cluster of 1,000 and 5,000 Ingresses (ratio: times the p50 at 1,000)",
     run: controlPlaneTable,

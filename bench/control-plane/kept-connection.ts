@@ -36,6 +36,11 @@ export class KeptConnection {
     });
   }
 
+  /** True once the other end has closed it. */
+  get closed(): boolean {
+    return this.#broken !== undefined;
+  }
+
   ask(host: string, path: string): Promise<Answer> {
     return new Promise((resolve, reject) => {
       if (this.#broken !== undefined) {
