@@ -43,10 +43,10 @@ end
 
 local seconds = whole(0, MOST_SECONDS, true)
 local optional_seconds = {
-  read = function(value, path)
+  read = function(value)
     -- As Go writes a text that is not set.
     if value == "" then value = 0 end
-    return seconds.read(value, path)
+    return seconds.read(value)
   end,
   -- Texts in the schema.
   write = function(value) return '"' .. seconds.write(value) .. '"' end,
@@ -64,11 +64,11 @@ local header_rule = {
   { "headerPattern", text(LONG) },
 }
 
+local number_of_port, name_of_port = whole(0, MOST_PORT), text(SHORT)
 --- Numbers and names of ports alike: nothing here depends on it.
 local any_port = {
-  read = function(value, path)
-    if type(value) == "number" then return whole(0, MOST_PORT).read(value, path) end
-    return text(SHORT).read(value, path)
+  read = function(value)
+    return (type(value) == "number" and number_of_port or name_of_port).read(value)
   end,
   write = cjson.encode,
 }
@@ -114,7 +114,9 @@ local reader = schema.object {
 
 --- Checks a backend from cjson: the backend with what is known of it, or nil and what is wrong. `path`: where it stands.
 function backend.read(value, path)
-  return reader.read(value, path)
+  local read, why, where = reader.read(value)
+  if not read then return nil, path .. (where or "") .. ": " .. why end
+  return read
 end
 
 --- One JSON text for each backend.

@@ -28,10 +28,10 @@ end
 
 --- PEM has line ends, so it is no text of the schema.
 local pem = {
-  read = function(value, path)
+  read = function(value)
     local content = type(value) == "string" and servers.content(value)
     if content then return content end
-    return nil, path .. ": must be PEM with a certificate and the one key that fits it"
+    return nil, "must be PEM with a certificate and the one key that fits it"
   end,
 }
 
@@ -46,8 +46,8 @@ end
 
 --- `POST`: what is to change. Hosts and certificates that are not in it stay; a certificate goes with the last host that has it.
 function endpoint.post()
-  local posted, why = reader.read(answer.json_body("{"), "")
-  if not posted then return answer.invalid(why) end
+  local posted, why, where = reader.read((answer.json_body("{")))
+  if not posted then return answer.invalid((where or ""):sub(2) .. ": " .. why) end
   local hosts, certificates = {}, posted.certificates or {}
   for host, name in pairs(posted.servers or {}) do
     hosts[host:lower()] = name

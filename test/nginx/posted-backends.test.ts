@@ -119,6 +119,24 @@ describe.skipIf(noNginx)("the dynamic upstream API: backends", () => {
     expect(inForce).toHaveLength(150);
   });
 
+  it("requests of the same worker are answered while it reads a post of thousands of backends", async () => {
+    const nginx = await ConfigurationNginx.start({ workers: 1 });
+    const peers = endpointsOf(...Array.from({ length: 10 }, (_, n) => 1000 + n));
+    const backends = Array.from({ length: 3000 }, (_, i) => ({ name: `ns-svc-${i}`, endpoints: peers }));
+    await nginx.backends(...backends);
+    let posted = false;
+    const post = nginx.backends(...backends).then(() => {
+      posted = true;
+    });
+    let answered = 0;
+    while (!posted) {
+      await nginx.ask("nobody");
+      answered++;
+    }
+    await post;
+    expect(answered).toBeGreaterThan(20);
+  });
+
   it("ships only the backends that differ", async () => {
     const nginx = await ConfigurationNginx.start();
     const backends = Array.from({ length: 500 }, (_, i) => ({ name: `ns-svc-${i}`, endpoints: endpointsOf(1000 + i) }));
