@@ -15,7 +15,9 @@ const CHECKED = 300;
 export interface Taken {
   /** Microseconds of processor time for each request, of all processes that serve; the median of the rounds. */
   cpu: number;
-  /** Requests a second by the clock, the median of the rounds. */
+  /** Requests that one core can carry in a second, by that time. */
+  perCore: number;
+  /** Requests a second by the clock, the median of the rounds; what limits them may be the load. */
   perSecond: number;
   /** MB that are resident, of all processes that serve, after the load. */
   memory: number;
@@ -61,13 +63,10 @@ export async function measureRounds<Name extends string>(
       perSecond.get(name)?.push(report.perSecond);
     }
   }
-  const taken = names.map((name): [Name, Taken] => [
-    name,
-    {
-      cpu: median(cpu.get(name) ?? []),
-      perSecond: median(perSecond.get(name) ?? []),
-      memory: memoryOf(contestants[name].pids()),
-    },
-  ]);
+  const taken = names.map((name): [Name, Taken] => {
+    const used = median(cpu.get(name) ?? []);
+    const memory = memoryOf(contestants[name].pids());
+    return [name, { cpu: used, perCore: 1e6 / used, perSecond: median(perSecond.get(name) ?? []), memory }];
+  });
   return Object.fromEntries(taken) as Record<Name, Taken>;
 }
