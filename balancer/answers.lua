@@ -1,5 +1,6 @@
 --- Answers of the proxy itself: pages that show a status and nothing of the request, redirects and returned bodies.
 local ngx = ngx or njt
+local error_pages = require "balancer.error_pages"
 local headers = require "balancer.headers"
 
 local format = string.format
@@ -49,30 +50,50 @@ local function send(status, content_type, body)
   return ngx.exit(ngx.HTTP_OK)
 end
 
---- Answers with the page for a status. `closes`: the connection ends after it, which NGINX itself sees to for 400, 413 and 414;
--- it comes back for the page by way of `error_page`.
-function answers.page(status, closes)
-  if closes then return ngx.exit(status) end
-  return send(status, PAGE_TYPE, page(status))
+--- Head, body and type of what stands for `status`: a page of the object among `pages`, else one that shows the status.
+local function answer_for(pages, status)
+  local found = error_pages.find(pages, status)
+  local body, content_type
+  if found then
+    status, body, content_type = error_pages.apply(found, status)
+  end
+  return status, body or page(status), content_type or PAGE_TYPE
+end
+answers.for_status = answer_for
+
+--- Answers with the page for a status. `pages`: those of the object, if there are any.
+function answers.page(status, pages)
+  local body, content_type
+  status, body, content_type = answer_for(pages, status)
+  return send(status, content_type, body)
+end
+
+--- As page, and the connection ends after it. NGINX itself sees to that for 400, 413 and 414, and comes back for the page by way of
+-- `error_page`.
+function answers.refuse(status)
+  return ngx.exit(status)
 end
 
 --- Carries out a decision to redirect or to return.
 function answers.decided(decision)
   local status = decision.status
-  if decision.action == "return" and status == 400 and not decision.origin then return answers.page(400, true) end
+  local pages = decision.action == "return" and decision.error_pages or nil
+  local body, content_type
+  status, body, content_type = answer_for(pages, status)
   if decision.headers then headers.add_to_answer(decision.headers, status) end
   if decision.action == "redirect" then
     ngx.header["Location"] = headers.value(decision.location)
   elseif decision.body then
-    return send(status, headers.value(decision.content_type or "text/plain"), decision.body)
+    body, content_type = decision.body, headers.value(decision.content_type or "text/plain")
   end
-  return send(status, PAGE_TYPE, page(status))
+  return send(status, content_type, body)
 end
 
 --- The page for a status that NGINX itself gave; in the location that `error_page` names. `given`: a status that counts instead.
-function answers.own(given)
+-- `pages`: those of the object.
+function answers.own(given, pages)
   local status = given or ngx.status
-  return answers.page(MEANINGS[status] or status)
+  return answers.page(MEANINGS[status] or status, pages)
 end
 
 return answers

@@ -62,6 +62,7 @@ local function next_peer(record)
   local choice = worker.table:pick_peer(key, record.hash, tried, worker.random(), worker.now(), {})
   if not choice then return false end
   record.token, record.peer, record.session, record.moved = choice.token, choice.peer, choice.session, true
+  if record.picked then record.picked(record, true) end
   return true
 end
 

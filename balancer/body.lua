@@ -13,8 +13,8 @@ function body.check(limit)
   if length then
     return tonumber(length) > limit
   end
-  if ngx.var.http_transfer_encoding or ngx.var.server_protocol == "HTTP/2.0" and ngx.var.request_method ~= "GET"
-    and ngx.var.request_method ~= "HEAD" then
+  -- On HTTP/2 nothing else tells a request that has a body, whatever its method.
+  if ngx.var.http_transfer_encoding or ngx.var.server_protocol == "HTTP/2.0" then
     local bits = math.max(FEWEST_BITS, math.ceil(math.log(limit) / math.log(2)))
     return false, bits <= MOST_BITS and "@body_" .. bits or nil
   end

@@ -1,7 +1,6 @@
 --- Locations of somebody else's configuration that set `$proxy_upstream_name` and pass to `upstream_balancer`: the name is the
 -- key of an upstream, or what `by_name.resolve` knows.
 local ngx = ngx or njt
-local facts = require "balancer.facts"
 local follower = require "balancer.state.follower"
 local requests = require "balancer.requests"
 local upstreams = require "balancer.upstreams"
@@ -9,7 +8,8 @@ local worker = require "balancer.worker"
 
 local by_name = {}
 
---- Key of the upstream that a name stands for; another module may put its own in place.
+--- Key of the upstream that a name stands for, the hash that a peer is picked with or nil, and a function of the record and
+-- `moved` (a retry has taken another peer), or nil, which is called when the peer is known. Another module may put its own in place.
 function by_name.resolve(name)
   return name
 end
@@ -20,14 +20,17 @@ function by_name.choose(record)
   record = record or requests.begin()
   record.special = true
   local name = ngx.var.proxy_upstream_name
-  local key = name and by_name.resolve(name, facts)
+  local key, hash, picked
+  if name then key, hash, picked = by_name.resolve(name) end
   local upstream = key and upstreams.get(key)
-  local choice = upstream and worker.table:pick_peer(key, nil, record.tried, worker.random(), worker.now(), {})
+  local choice = upstream and worker.table:pick_peer(key, hash, record.tried, worker.random(), worker.now(), {})
   if not choice then
     record.failure = 503
     return nil
   end
   record.upstream, record.token, record.peer, record.session = upstream, choice.token, choice.peer, choice.session
+  record.hash, record.picked = hash, picked
+  if picked then picked(record, false) end
   return record
 end
 

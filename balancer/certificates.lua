@@ -14,6 +14,7 @@ local DEFAULT = ""
 --- By host: {chain, key} as OpenSSL has them, freed by the garbage collector.
 local pairs_of_hosts = {}
 
+--- {chain, key} as OpenSSL has them, of the content of a piece; nil where they can't be read.
 local function parse(content)
   local json = cjson.decode(content)
   if type(json) ~= "table" or type(json.chain) ~= "string" or type(json.key) ~= "string" then return nil end
@@ -22,6 +23,11 @@ local function parse(content)
   local key = chain and ssl.parse_pem_priv_key(json.key)
   return key and { chain, key }
 end
+
+certificates.parse = parse
+
+--- The pair for a host that came another way; another module may put its own in place. "": for all other names.
+function certificates.posted() end
 
 local function refusal()
   return false, "PROXY_CERTIFICATE_INVALID", "the certificate or its key can't be used"
@@ -47,13 +53,14 @@ end
 local function pair_for(name)
   if name then
     name = lower(name)
-    local exact = pairs_of_hosts[name]
+    local exact = pairs_of_hosts[name] or certificates.posted(name)
     if exact then return exact end
     local dot = find(name, ".", 1, true)
-    local wildcard = dot and pairs_of_hosts["*" .. sub(name, dot)]
+    local pattern = dot and "*" .. sub(name, dot)
+    local wildcard = pattern and (pairs_of_hosts[pattern] or certificates.posted(pattern))
     if wildcard then return wildcard end
   end
-  return pairs_of_hosts[DEFAULT]
+  return pairs_of_hosts[DEFAULT] or certificates.posted(DEFAULT)
 end
 
 --- Answers a handshake; in `ssl_certificate_by_lua`.

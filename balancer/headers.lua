@@ -116,8 +116,10 @@ function headers.drop_named(connection)
   end
 end
 
---- The protocol that a connection is to switch to; nil where there is none, or h2c, which would take the routes out of our hands.
+--- The protocol that a connection is to switch to; nil where there is none, or h2c, which would take the routes out of our
+-- hands, or where it is a connection that can't switch.
 function headers.upgrade_of(connection)
+  if ngx.var.server_protocol ~= "HTTP/1.1" then return nil end
   if not find(lower(connection), "upgrade", 1, true) then return nil end
   local protocol = ngx.var.http_upgrade
   if not protocol or protocol == "" then return nil end

@@ -25,20 +25,24 @@ function balancer.init(options)
   route.body_limit = options.body_limit or 0
   route.logs = options.logs == true
   local counters = require "balancer.counters"
+  require("balancer.configuration").open(control)
   control.on("/counters", { GET = counters.get })
   local own = require("balancer.answers").own
   local requests = require "balancer.requests"
   balancer.route = route.run
   balancer.read_body = route.read_body
   balancer.balance = require("balancer.balance").run
-  balancer.respond = require("balancer.respond").run
+  local respond = require "balancer.respond"
+  balancer.respond = respond.run
+  balancer.replace = respond.replace
   balancer.log = require("balancer.log").run
   balancer.certificate = require("balancer.certificates").choose
   balancer.control = control.handle
   --- The page for a status that NGINX gave by itself.
   function balancer.page()
     local record = requests.current()
-    return own(record and record.failure)
+    if not record then return own() end
+    return own(record.failure, record.pages)
   end
 end
 

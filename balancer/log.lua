@@ -27,7 +27,7 @@ end
 
 --- True if the last attempt counts against its peer: it broke, or was answered with a status that next-upstream lists.
 local function has_failed(record, status)
-  if status < 500 and not record.failure then return false end
+  if status < 500 and not record.special then return false end
   local last = 0
   for value in gmatch(var.upstream_status or "", "[^, :]+") do last = tonumber(value) or 0 end
   local header = var.upstream_header_time

@@ -5,7 +5,9 @@
 local follower = require "balancer.state.follower"
 local record = require "balancer.state.record"
 local count = require "balancer.count"
+local backends = require "balancer.configuration.backends"
 local certificates = require "balancer.certificates"
+local servers = require "balancer.configuration.servers"
 local upstreams = require "balancer.upstreams"
 local worker = require "balancer.worker"
 local cjson = require "cjson.safe"
@@ -110,7 +112,7 @@ local stated = {}
 
 local function read_states(content)
   local list = cjson.decode(content)
-  if type(list) ~= "table" then return nil end
+  if type(list) ~= "table" or next(list) and #list == 0 then return nil end
   for _, one in ipairs(list) do
     if type(one) ~= "table" or type(one.address) ~= "string" or type(one.port) ~= "number" or type(one.state) ~= "string" then
       return nil
@@ -153,6 +155,11 @@ local handlers = {
   [record.UPSTREAM] = upstream,
   [record.CERTIFICATE] = certificates,
   [record.PEER_STATES] = peer_states,
+  [record.BACKEND] = backends,
+  [record.SERVER] = servers.hosts,
+  [record.NAMED_CERTIFICATE] = servers.certificates,
+  -- Looked up where they are asked for.
+  [record.SETTING] = { load = function() return true end, drop = function() end },
 }
 
 --- Tells the follower what to do with pieces.

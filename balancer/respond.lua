@@ -1,14 +1,57 @@
---- The header filter of the internal locations: what a decision changes in the answer of an upstream, and the session cookie.
+--- The header filter: refuses answers of an upstream that NGINX can't pass on as one, and changes the others as the decision
+-- says, the session cookie included.
 local ngx = ngx or njt
+local answers = require "balancer.answers"
+local error_pages = require "balancer.error_pages"
 local headers = require "balancer.headers"
 local requests = require "balancer.requests"
 local session_cookie = require "balancer.session_cookie"
 
+local http_version = ngx.req.http_version
+
 local respond = {}
+
+local SWITCHING = 101
+local LEAST_STATUS, MOST_STATUS = 200, 599
+
+--- Ends the request. NGINX has taken these for whole answers: what follows would reach the client as a body, or as the next
+-- answer on its connection.
+--   - an interim answer: NGINX does not wait for the final one
+--   - a status that is none
+--   - bytes that are no HTTP at all, which NGINX takes for HTTP/0.9 and would pass on as they are
+local function refuse(record, is_http)
+  record.special = true
+  record.failure = 502
+  ngx.log(ngx.ERR, "a peer gave no answer that can be passed on")
+  -- A client that NGINX now takes for one of HTTP/0.9 would get the page without a head.
+  return ngx.exit(is_http and 502 or ngx.ERROR)
+end
+
+--- Puts an error page of the object in the place of the peer's answer. Its body follows in `replace`; what the peer sends is read
+-- to its end and dropped, so that the connection to it can go on.
+local function put_page(record)
+  error_pages.clear_head()
+  local status, body, content_type = answers.for_status(record.pages, ngx.status)
+  ngx.status = status
+  local bodiless = status == 204 or status == 304
+  if not bodiless then
+    ngx.header["Content-Type"] = content_type
+    ngx.header["Content-Length"] = #body
+  end
+  record.page_body = bodiless and "" or body
+end
 
 function respond.run()
   local record = requests.current()
-  if not record or record.failure then return end
+  if not record or record.failure or record.attempts == 0 then return end
+  local status = ngx.status
+  local is_http = http_version() ~= 0.9
+  if not is_http or status > MOST_STATUS or status < LEAST_STATUS and not (status == SWITCHING and record.upgrades) then
+    return refuse(record, is_http)
+  end
+  -- About the connection to the peer; HTTP/2 clients break off over it.
+  if status ~= SWITCHING and ngx.var.upstream_http_upgrade then ngx.header["Upgrade"] = nil end
+  if record.pages and error_pages.find(record.pages, status) then return put_page(record) end
   local decision = record.decision
   local cookie = record.upstream and record.upstream.cookie
   -- Only an answer of a peer carries them; a page of the proxy has another location.
@@ -18,7 +61,15 @@ function respond.run()
       headers.append("Set-Cookie", session_cookie.text(cookie, session))
     end
   end
-  if decision and decision.headers then headers.change_answer(decision.headers, ngx.status) end
+  if decision and decision.headers then headers.change_answer(decision.headers, status) end
+end
+
+--- The body filter of the internal locations.
+function respond.replace()
+  local record = requests.current()
+  local body = record and record.page_body
+  if not body then return end
+  ngx.arg[1], ngx.arg[2] = body, true
 end
 
 return respond

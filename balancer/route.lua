@@ -26,9 +26,9 @@ local route = {
 local LONGEST_TARGET = 8192
 local SLASH = 47
 
---- The target as the request line has it. NGINX leaves the host out of `$request_uri`.
+--- The target as the request line has it. NGINX leaves the host out of `$request_uri`, which then may begin with `?`.
 local function raw_target(host, uri)
-  if var.host == host then return uri end
+  if var.host == host and byte(uri) == SLASH then return uri end
   local line = var.request
   local target = match(line, "^%S+ (%S+)")
   if target and byte(target) ~= SLASH and find(target, "^%a[%w+.-]*://") then return target end
@@ -71,7 +71,8 @@ local function go_on(record, upstream)
   if upstream.grpc then
     if decision.target ~= record.uri then
       local path, args = match(decision.target, "^([^?]*)%??(.*)$")
-      ngx.req.set_uri((gsub(path, "%%(%x%x)", function(digits) return string.char(tonumber(digits, 16)) end)), false)
+      -- NGINX writes the escapes again; with the last argument it takes those of control characters, too.
+      ngx.req.set_uri((gsub(path, "%%(%x%x)", function(digits) return string.char(tonumber(digits, 16)) end)), false, true)
       ngx.req.set_uri_args(args)
     end
   else
@@ -83,27 +84,31 @@ end
 local function proxy(record, decision)
   take(record, decision)
   local upstream = upstream_of(decision.upstream_key)
-  if not upstream then return answers.page(503) end
+  if not upstream then return answers.page(503, record.pages) end
   record.upstream = upstream
   local reads
   local limit = upstream.body_limit or route.body_limit
   if limit > 0 then
     local too_large
     too_large, reads = body.check(limit)
-    if too_large then return answers.page(413, true) end
+    if too_large then return answers.refuse(413) end
   end
   local connection = var.http_connection
+  local offered = var.http_upgrade
   local upgrade
   if connection and connection ~= "keep-alive" and connection ~= "close" then
     headers.drop_named(connection)
     upgrade = headers.upgrade_of(connection)
     if upgrade and (reads or (tonumber(var.content_length) or 0) > 0 or var.http_transfer_encoding) then upgrade = nil end
   end
+  -- NGINX makes a tunnel of any 101 where the client has sent the header, on HTTP/2 too, where it can't be one.
+  if offered and not upgrade then ngx.req.clear_header("Upgrade") end
   local changes = decision.headers
   if upstream.plain and not changes and not upgrade and not reads and decision.target == record.uri then return end
   record.special = true
   if changes then headers.change_request(changes) end
   if upgrade then
+    record.upgrades = true
     var.njet_upgrade = upgrade
     var.njet_connection = "upgrade"
   elseif upstream.keepalive == false then
@@ -113,8 +118,20 @@ local function proxy(record, decision)
   return go_on(record, upstream)
 end
 
-local function act(record, decision)
+--- Notes what decided, and what stands for failures.
+local function note(record, decision)
   record.decided = decision.origin
+  local pages = decision.error_pages
+  if pages and decision.action ~= "redirect" then
+    record.special = true
+    record.pages = pages
+  elseif record.pages then
+    record.pages = nil
+  end
+end
+
+local function act(record, decision)
+  note(record, decision)
   if route.logs then
     local origin = decision.origin
     if origin then var.njet_resource, var.njet_path = origin.resource, origin.path end
@@ -129,13 +146,15 @@ local function act(record, decision)
       if decision.token then worker.table:peer_done(decision.token, false, worker.now()) end
       if not wait(record, key) then
         record.special = true
-        return answers.page(502)
+        return answers.page(502, record.pages)
       end
       decision = record.decision
-      record.decided = decision.origin
+      note(record, decision)
     end
   end
   if decision.action == "proxy" then return proxy(record, decision) end
+  -- The core could make nothing of the request.
+  if decision.status == 400 and not decision.origin then return answers.refuse(400) end
   return answers.decided(decision)
 end
 
@@ -147,10 +166,11 @@ function route.run(https)
   if not host or host == "" then
     local protocol = var.server_protocol
     -- HTTP/0.9 has no version at all.
-    if protocol ~= "HTTP/1.0" then return answers.page(protocol == "" and 505 or 400, protocol ~= "") end
+    if not protocol or protocol == "" then return answers.page(505) end
+    if protocol ~= "HTTP/1.0" then return answers.refuse(400) end
     host = ""
   end
-  if #uri > LONGEST_TARGET then return answers.page(414, true) end
+  if #uri > LONGEST_TARGET then return answers.refuse(414) end
   local decision = record.decision
   if not decision then
     decision = {}
@@ -167,7 +187,7 @@ end
 function route.read_body()
   local record = requests.current()
   local upstream = record.upstream
-  if not body.read(upstream.body_limit or route.body_limit) then return answers.page(413, true) end
+  if not body.read(upstream.body_limit or route.body_limit) then return answers.refuse(413) end
   return go_on(record, upstream)
 end
 

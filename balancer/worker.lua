@@ -17,7 +17,7 @@ local TOP = 4294967296
 --- Puts back what stands in the shared state, after the core has trapped and a new one took its place.
 local function restore()
   local pieces = require "balancer.pieces"
-  for _, kind in ipairs { record.UPSTREAM, record.PEER_STATES, record.SHARD } do
+  for _, kind in ipairs { record.UPSTREAM, record.PEER_STATES, record.SHARD, record.BACKEND } do
     for _, name in ipairs(store.names()) do
       local of, key = name:match("^(%d+):(.*)$")
       local _, content = store.piece(name)

@@ -12,6 +12,7 @@ local endpoints = {
 }
 
 --- Adds an endpoint: functions by method, which answer the request. All are for who shows the token only, `open` aside.
+-- With `open_reads`, GET does without it on the unix socket, whose folder is the controller's own.
 function control.on(path, methods)
   endpoints[path] = methods
 end
@@ -30,7 +31,8 @@ function control.handle()
     ngx.header["Allow"] = endpoint.GET and endpoint.POST and "GET, POST" or endpoint.GET and "GET" or "POST"
     return answer.refuse(ngx.HTTP_NOT_ALLOWED, "STATE_METHOD", "this path has other methods")
   end
-  if not endpoint.open and not token.is_shown() then
+  local is_open = endpoint.open or endpoint.open_reads and method == endpoint.GET and ngx.var.remote_addr == "unix:"
+  if not is_open and not token.is_shown() then
     return answer.refuse(ngx.HTTP_UNAUTHORIZED, "STATE_TOKEN", "the token is missing or wrong")
   end
   return method()

@@ -17,6 +17,7 @@ local ACKNOWLEDGE_TIME = 5
 local WRITER_TIME = 5
 local POLL = 0.001
 local GENERATION = "^[%w._:-]*$"
+local LONGEST_GENERATION = 256
 
 --- The state in short: `{generation, seq, sum, count, master, workers}` as members of a JSON object.
 local function summary(seq)
@@ -109,8 +110,8 @@ end
 -- time for it: `late` are the ids of those that have not.
 function state.post()
   local generation = ngx.var.http_x_njet_generation
-  if generation and not generation:find(GENERATION) then
-    return answer.refuse(ngx.HTTP_BAD_REQUEST, "STATE_GENERATION", "a generation is letters, digits and ._:-")
+  if generation and (#generation > LONGEST_GENERATION or not generation:find(GENERATION)) then
+    return answer.refuse(ngx.HTTP_BAD_REQUEST, "STATE_GENERATION", "a generation is letters, digits and ._:-, 256 at most")
   end
   local text = body.read()
   if not text then return answer.refuse(500, "STATE_BODY", "the body can't be read from its file") end
@@ -134,5 +135,8 @@ function state.post()
     string.format('{%s,"late":%s,"failures":%s}', summary(seq), answer.array(late), answer.array(failures))
   )
 end
+
+--- For whoever changes the state another way.
+state.write, state.await_workers, state.add_worker_failures = write, await_workers, add_worker_failures
 
 return state

@@ -45,7 +45,7 @@ local function ask(kind, call, key, content)
   local fine, ok, code, message = pcall(call, key, content)
   if not fine then
     -- What is thrown over a certificate may hold a part of its key.
-    local why = kind == record.CERTIFICATE and "(not shown)" or tostring(ok)
+    local why = (kind == record.CERTIFICATE or kind == record.NAMED_CERTIFICATE) and "(not shown)" or tostring(ok)
     ngx.log(ngx.ERR, "a piece of kind ", kind, " can't be taken over: ", why)
     return false, "PROXY_STEP_FAILED", "a worker failed while it took the piece over; its log says more"
   end

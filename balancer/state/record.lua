@@ -15,6 +15,11 @@ local record = {
   UPSTREAM = 2,
   CERTIFICATE = 3,
   PEER_STATES = 4,
+  -- 5 is nobody's. Those that follow are posted, see balancer.configuration.
+  BACKEND = 6,
+  SERVER = 7,
+  NAMED_CERTIFICATE = 8,
+  SETTING = 9,
 }
 
 --- Bytes before the key, counted from the length on.

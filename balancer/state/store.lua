@@ -28,6 +28,8 @@ local LOGS_KEPT = 32
 local RESERVE = 128 * 1024
 --- Seconds after which a lock is nobody's, whatever its holder does.
 local LOCK_TIME = 30
+--- Bytes of a dict's node beside key and value, rounded up; of a page of its memory.
+local NODE, PAGE = 128, 4096
 local EVERYTHING = "*"
 local DIGEST = 8
 --- `p`, with which the keys of pieces begin; no other key does.
@@ -126,6 +128,31 @@ local function put(key, value)
   return false
 end
 
+--- Bytes of the dict that a value may take: its slab is a power of two, or whole pages.
+local function size_of(value)
+  local size = #value + NODE
+  if size > PAGE / 2 then return math.ceil(size / PAGE) * PAGE end
+  local slab = 64
+  while slab < size do slab = slab * 2 end
+  return slab
+end
+
+--- True if there is room for all of `records`, so that none of them has to be refused.
+function store.has_room(records)
+  local free = dict:free_space() - RESERVE
+  for _, one in ipairs(records) do
+    if one.op == record.SET then
+      local name = record.name(one.kind, one.key)
+      local old = dict:get("p" .. name)
+      if not old or #old ~= #one.content + DIGEST then
+        free = free - size_of(name .. one.content)
+        if free < 0 then return false end
+      end
+    end
+  end
+  return true
+end
+
 local function lock(who)
   local holder = dict:get("lock")
   if holder then
@@ -173,13 +200,23 @@ local function summed()
 end
 
 --- Writes a batch. Never yields.
--- @param records pieces that were validated, in the order in which they are safe to appear
+-- @param records pieces that were validated, in the order in which they are safe to appear; or a function that makes them, which
+--   is called when nobody else can write, and answers nil and why where there is nothing to be written
 -- @param options `generation`: what the state is called then; `everything`: workers compare all pieces, not only these
 -- @return the number of the batch and an array of the records for which there is no room, or nil and why:
 --   "locked" (somebody else writes, try again) or "no memory" (nothing was taken)
 function store.write(records, options)
   local who = (ngx.worker.id() or "agent") .. " " .. ngx.worker.pid()
   if not lock(who) then return nil, "locked" end
+  if type(records) == "function" then
+    local fine, made, why = pcall(records)
+    if not fine or not made then
+      dict:delete("lock")
+      if not fine then error(made, 0) end
+      return nil, why
+    end
+    records = made
+  end
   local seq = store.seq() + 1
   local log = "log:" .. seq
   local left = dict:get(log)

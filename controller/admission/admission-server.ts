@@ -71,6 +71,8 @@ export class AdmissionServer {
     this.#server.timeout = LIMITS.idle;
     this.#server.keepAliveTimeout = LIMITS.keepAlive;
     this.#server.maxConnections = LIMITS.connections;
+    // Or whoever holds connections without asking for anything would keep everybody else out.
+    this.#server.on("drop", () => this.#server.closeIdleConnections());
     // Neither is served; without a listener Node would hand the connection to nobody and leave it open.
     this.#server.on("upgrade", (_request, socket) => socket.destroy());
     this.#server.on("connect", (_request, socket) => socket.destroy());

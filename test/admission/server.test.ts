@@ -178,6 +178,25 @@ describe("wrong requests", () => {
     await expect.poll(async () => (await post(port, reviewFor(GOOD))).status, { timeout: 8_000 }).toBe(200);
   });
 
+  it("are answered while somebody holds all connections without asking for anything", async () => {
+    const { port } = await startAdmission();
+    // Only an answered review leaves its connection open.
+    const review = JSON.stringify(reviewFor(GOOD));
+    const head = "POST /validate HTTP/1.1\r\nHost: x\r\nContent-Type: application/json";
+    const held = Array.from({ length: 64 }, () => {
+      const socket = connectTls({ host: "127.0.0.1", port, ca: CERTIFICATE.chain, servername: "webhook.example.com" });
+      cleanup(() => socket.destroy());
+      socket.on("error", () => undefined);
+      return new Promise((resolve) => {
+        socket.once("data", resolve);
+        socket.write(`${head}\r\nContent-Length: ${Buffer.byteLength(review)}\r\n\r\n${review}`);
+      });
+    });
+    await Promise.all(held);
+    const answers = () => post(port, reviewFor(GOOD)).catch(() => ({ status: 0 }));
+    await expect.poll(async () => (await answers()).status, { timeout: 20_000 }).toBe(200);
+  });
+
   it("without TLS get no answer", async () => {
     const { port } = await startAdmission();
     const socket = connect({ host: "127.0.0.1", port });

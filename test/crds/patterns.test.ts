@@ -85,7 +85,7 @@ describe("what the schema of a text says", () => {
       }),
       { numRuns: 10_000, seed: 1 },
     );
-  });
+  }, 300_000);
 
   it("says of every text that a reader checks more than how long it is", () => {
     expect(places.length).toBeGreaterThan(100);

@@ -30,6 +30,8 @@ describe("the text of nginx.conf", () => {
     ["a path with a brace", { library: "/lib/a}" }],
     ["a socket with a blank", { controlSocket: "/run/a b" }],
     ["an address that is none", { http: { address: "0.0.0.0; evil", port: 80 } }],
+    ["an address with a zone", { http: { address: "fe80::1%eth0", port: 80 } }],
+    ["a network with a zone", { trustedProxies: ["fe80::%eth0/10"] }],
     ["a port that is none", { http: { port: 70_000 } }],
     ["a network that is none", { trustedProxies: ["10.0.0.0/8; evil"] }],
     ["a network of too many bits", { trustedProxies: ["10.0.0.0/33"] }],

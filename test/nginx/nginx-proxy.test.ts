@@ -1,4 +1,6 @@
-import { existsSync, readdirSync, statSync } from "node:fs";
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { existsSync, readdirSync, readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { beforeAll, describe, expect, it } from "vitest";
 import { makeCertificate } from "../support/certificates.js";
@@ -169,6 +171,33 @@ describe.skipIf(noNginx)("NGINX as a proxy that is driven", () => {
     expect(await names(second)).toHaveLength(3);
     await second.proxy.complete();
     expect(await names(second)).toEqual([`1:${HOSTS[0]}`, `2:${keyOf("tea")}`]);
+  });
+
+  it("does not start in a folder where another controller is at work, and leaves that one's NGINX alone", async () => {
+    const runDir = temporaryFolder();
+    const first = await driven({ runDir });
+    await first.proxy.apply(planOf(...EXISTING));
+    const before = readFileSync(first.folder.journal);
+    const { master } = await first.client.state();
+    const second = await makeDriven({ runDir });
+    await expect(second.proxy.listen()).rejects.toThrow(/another controller is at work/);
+    expect((await first.client.state()).master).toBe(master);
+    expect(readFileSync(first.folder.journal)).toEqual(before);
+    await first.proxy.close(1_000);
+    const third = await driven({ runDir });
+    expect(await names(third)).toHaveLength(3);
+  });
+
+  it("takes a folder over from a controller that was killed", async () => {
+    const runDir = temporaryFolder();
+    const { folder } = await makeDriven({ runDir });
+    const script = `require("node:net").createServer().listen(${JSON.stringify(folder.claim)}, () => console.log("held"))`;
+    const holder = spawn(process.execPath, ["-e", script], { stdio: ["ignore", "pipe", "inherit"] });
+    await once(holder.stdout, "data");
+    holder.kill("SIGKILL");
+    await once(holder, "exit");
+    expect(existsSync(folder.claim)).toBe(true);
+    await driven({ runDir });
   });
 
   it("keeps what it writes to itself", async () => {

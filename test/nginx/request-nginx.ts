@@ -14,7 +14,6 @@ import type { PlanStep } from "../../controller/reconcile/plan.js";
 import { makeCertificate } from "../support/certificates.js";
 import { makeRoutingTable } from "../support/core.js";
 import { cleanup, eventually } from "../support/harness.js";
-import { ask } from "../support/http-client.js";
 import { closedPort } from "../support/peers.js";
 import { installation } from "./installation.js";
 
@@ -28,16 +27,17 @@ export type RequestNginxOptions = Partial<NginxConfigurationOptions> & {
 export class RequestNginx {
   readonly folder = mkdtempSync(join(tmpdir(), "njet-kic-proxy-"));
   readonly client: ControlClient;
+  readonly controlSocket = join(this.folder, "control.sock");
   readonly compiler: ReturnType<typeof makeRoutingTable>;
   http = 0;
   https = 0;
-  private readonly token = randomBytes(32).toString("hex");
+  readonly token = randomBytes(32).toString("hex");
   private child: ChildProcess | undefined;
   private generation = 0;
 
   private constructor(compiler: ReturnType<typeof makeRoutingTable>) {
     this.compiler = compiler;
-    this.client = new ControlClient(join(this.folder, "control.sock"), this.token);
+    this.client = new ControlClient(this.controlSocket, this.token);
     writeFileSync(join(this.folder, "token"), this.token, { mode: 0o600 });
   }
 
@@ -45,12 +45,16 @@ export class RequestNginx {
   static async start(steps: readonly PlanStep[], options: RequestNginxOptions = {}): Promise<RequestNginx> {
     const nginx = new RequestNginx(options.compiler ?? makeRoutingTable());
     cleanup(() => nginx.close());
-    await nginx.open(options);
+    // Somebody else may have taken a free port in between.
+    for (let tries = 1; !(await nginx.open(options)); tries++) {
+      if (tries === 5) throw new Error(`NGINX does not answer: ${nginx.errorLog()}`);
+    }
     await nginx.apply(...steps);
     return nginx;
   }
 
-  private async open({ compiler, edit = (text) => text, ...options }: RequestNginxOptions): Promise<void> {
+  /** False if it did not start. */
+  private async open({ compiler, edit = (text) => text, ...options }: RequestNginxOptions): Promise<boolean> {
     const { binary, env, modules, luaPath, luaCPath } = await installation();
     const { folder } = this;
     const pair = makeCertificate("default", "default.example.com");
@@ -85,12 +89,13 @@ export class RequestNginx {
     let answers = false;
     for (let tries = 0; tries < 1000 && this.child.exitCode === null && !answers; tries++) {
       await new Promise((resolve) => setTimeout(resolve, 20));
-      answers = await ask(this.http, { host: "nobody.invalid" }).then(
+      // Its own socket, not the port: that could be another NGINX's, which was faster.
+      answers = await this.client.state().then(
         () => true,
         () => false,
       );
     }
-    if (!answers) throw new Error(`NGINX does not answer: ${this.errorLog()}`);
+    return answers;
   }
 
   /** Applies steps; throws where a piece is refused. */
@@ -107,6 +112,14 @@ export class RequestNginx {
     const answer = await this.client.post(pieces, { generation: `${++this.generation}-test` });
     if (answer.failures.length > 0) throw new Error(JSON.stringify(answer.failures));
     if (answer.late.length > 0) throw new Error(`workers are late: ${answer.late}`);
+  }
+
+  /** Has NGINX read its configuration anew, with new workers; comes back when the old ones take no more requests. */
+  async reload(): Promise<void> {
+    const pids = async () => (await this.client.state()).workers.map(({ pid }) => pid);
+    const before = await pids();
+    this.child?.kill("SIGHUP");
+    while ((await pids()).some((pid) => before.includes(pid))) await new Promise((resolve) => setTimeout(resolve, 20));
   }
 
   errorLog(): string {

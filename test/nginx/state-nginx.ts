@@ -34,6 +34,7 @@ export class StateNginx {
   readonly journalPath: string;
   readonly client: ControlClient;
   #child: ChildProcess | undefined;
+  private readonly workerCount: number;
 
   constructor(
     private readonly installation: NginxInstallation,
@@ -43,6 +44,7 @@ export class StateNginx {
     this.journalPath = join(this.folder, "state.journal");
     this.client = new ControlClient(this.control, this.token);
     const { workers = 2, dict = "16m", journal } = options;
+    this.workerCount = workers;
     writeFileSync(join(this.folder, "token"), `${this.token}\n`, { mode: 0o600 });
     if (journal !== undefined) writeFileSync(this.journalPath, journal, { mode: 0o600 });
     const paths = TEMP_PATHS.map((name) => {
@@ -90,7 +92,7 @@ export class StateNginx {
       this.log += text;
     });
     for (let tries = 0; tries < 1000 && child.exitCode === null; tries++) {
-      if (await this.ask("/peek").catch(() => undefined)) return this;
+      if ((await this.workers().catch(() => [])).length === this.workerCount) return this;
       await new Promise((resolve) => setTimeout(resolve, 20));
     }
     throw new Error(`NGINX does not answer: ${this.log}`);
@@ -127,11 +129,16 @@ export class StateNginx {
   /** What each worker holds: by its process number. `path`: `/show` as a request would find it, `/peek` as it is. */
   async held(path = "/show"): Promise<Map<number, Record<string, string>>> {
     const found = new Map<number, Record<string, string>>();
-    const pids = (await this.workers()).map(({ pid }) => pid);
-    for (let tries = 0; tries < 500 && found.size < pids.length; tries++) {
-      const { body } = await this.ask(path);
-      const { pid, held } = JSON.parse(body) as Held;
-      if (pids.includes(pid)) found.set(pid, held ?? {});
+    for (let tries = 0; tries < 1000; tries++) {
+      // Others may have taken their places since.
+      const pids = (await this.workers()).map(({ pid }) => pid);
+      for (const pid of found.keys()) if (!pids.includes(pid)) found.delete(pid);
+      if (found.size === pids.length) break;
+      // Which worker takes a connection is the kernel's choice; of several at a time one is soon the other's.
+      for (const { body } of await Promise.all(Array.from({ length: tries < 10 ? 1 : 16 }, () => this.ask(path)))) {
+        const { pid, held } = JSON.parse(body) as Held;
+        if (pids.includes(pid)) found.set(pid, held ?? {});
+      }
     }
     return found;
   }

@@ -102,6 +102,16 @@ describe("the port for metrics", () => {
     }
   });
 
+  it("is there for others while somebody holds all its connections without asking for anything", async () => {
+    const port = await serve();
+    const held = await Promise.all(Array.from({ length: 64 }, () => RawClient.plain(port)));
+    for (const client of held) client.write("GET /healthz HTTP/1.1\r\nHost: a\r\n\r\n");
+    await Promise.all(held.map((client) => client.until((text) => text.endsWith("ok\n"), 20_000)));
+    const answers = () => ask(port, { path: "/healthz" }).catch(() => ({ status: 0 }));
+    await expect.poll(async () => (await answers()).status, { timeout: 20_000 }).toBe(200);
+    for (const client of held) client.destroy();
+  });
+
   it("is closed with every connection", async () => {
     const server = new MetricsServer({ page: new MetricsPage([], 1), logger: silentLogger, ready: () => true });
     const { port } = await server.listen("127.0.0.1", 0);

@@ -93,21 +93,33 @@ function listen({ address, port }: NginxListener, flags: string): string[] {
     return [`listen 0.0.0.0:${port} ${flags};`, `listen [::]:${port} ipv6only=on ${flags};`];
   }
   const family = isIP(address);
-  if (family === 0) throw new RangeError(`not an address: ${JSON.stringify(address)}`);
+  if (family === 0 || address.includes("%")) throw new RangeError(`not an address: ${JSON.stringify(address)}`);
   return [`listen ${family === 6 ? `[${address}]` : address}:${port} ${flags};`];
 }
 
 function network(text: string): string {
   const [address = "", bits, rest] = text.split("/");
   const most = isIP(address) === 4 ? 32 : isIP(address) === 6 ? 128 : -1;
-  if (most < 0 || rest !== undefined || (bits !== undefined && !(/^\d{1,3}$/.test(bits) && Number(bits) <= most))) {
+  if (
+    most < 0 ||
+    address.includes("%") ||
+    rest !== undefined ||
+    (bits !== undefined && !(/^\d{1,3}$/.test(bits) && Number(bits) <= most))
+  ) {
     throw new RangeError(`not a network: ${JSON.stringify(text)}`);
   }
   return text;
 }
 
 /** Headers that the proxy says itself or that are about one connection, with the values of `location /`. */
-const HOP_HEADERS = ["Keep-Alive", "Proxy-Connection", "Proxy-Authenticate", "Proxy-Authorization", "HTTP2-Settings"];
+const HOP_HEADERS = [
+  "Keep-Alive",
+  "Proxy-Connection",
+  "Proxy-Authenticate",
+  "Proxy-Authorization",
+  "HTTP2-Settings",
+  "Trailer",
+];
 
 /** Variables that Lua may write over; each has its value from a map that is only asked where Lua did not. */
 function headerVariables(trusting: boolean, peer: string): { maps: string[]; forwarded: [string, string][] } {
@@ -150,6 +162,9 @@ function nextUpstream(mask: number, any: boolean): string {
   return ["error", "timeout", ...statuses, ...(any ? ["non_idempotent"] : [])].join(" ");
 }
 
+/** What is done with the answers of peers there. */
+const FILTERS = "header_filter_by_lua_block { balancer.respond() } body_filter_by_lua_block { balancer.replace() }";
+
 /**
  * The internal locations for what Lua can't set for one request: kind of upstream, buffering, and for which statuses
  * another peer is tried. Their names are made by `location_of` in balancer/upstreams.lua.
@@ -176,9 +191,7 @@ function internalLocations(): string[] {
     for (let mask = 0; mask < 1 << STATUS_BITS.length; mask++) {
       for (const any of [false, true]) {
         const next = `${module}_next_upstream ${nextUpstream(mask, any)};`;
-        lines.push(
-          `location @${name}_${mask}${any ? "_any" : ""} { ${next} header_filter_by_lua_block { balancer.respond() } ${pass} }`,
-        );
+        lines.push(`location @${name}_${mask}${any ? "_any" : ""} { ${next} ${FILTERS} ${pass} }`);
       }
     }
   }
@@ -193,7 +206,7 @@ function internalLocations(): string[] {
 const LOG_FORMAT =
   'log_format njet_kic escape=json \'{"time":"$time_iso8601","requestId":"$njet_said_x_request_id","client":"$remote_addr",' +
   '"scheme":"$scheme","method":"$request_method","host":"$http_host","target":"$request_uri","protocol":"$server_protocol",' +
-  '"status":$status,"bytes":$body_bytes_sent,"durationSeconds":$request_time,"resource":"$njet_resource","path":"$njet_path",' +
+  '"status":$njet_status,"bytes":$body_bytes_sent,"durationSeconds":$request_time,"resource":"$njet_resource","path":"$njet_path",' +
   '"upstream":"$njet_upstream","peer":"$upstream_addr","upstreamStatus":"$upstream_status",' +
   '"upstreamConnectSeconds":"$upstream_connect_time","upstreamHeaderSeconds":"$upstream_header_time",' +
   '"upstreamResponseSeconds":"$upstream_response_time"}\';';
@@ -252,6 +265,8 @@ export function nginxConfiguration(options: NginxConfigurationOptions): string {
       "  keepalive_requests 10000;",
       "}",
     ]),
+    // A status that is none has zeros in front, and is no number in JSON.
+    'map $status $njet_status { default $status; "~^0" 0; }',
     LOG_FORMAT,
     `access_log ${options.accessLog === undefined ? "off" : `${quoted(options.accessLog)} njet_kic`};`,
     "server_tokens off;",
@@ -272,6 +287,9 @@ export function nginxConfiguration(options: NginxConfigurationOptions): string {
     "grpc_buffer_size 64k;",
     "proxy_ignore_headers X-Accel-Redirect X-Accel-Expires X-Accel-Limit-Rate X-Accel-Charset Expires Cache-Control Set-Cookie Vary;",
     "grpc_ignore_headers X-Accel-Redirect X-Accel-Charset;",
+    "proxy_redirect off;",
+    "proxy_hide_header Proxy-Authenticate;",
+    "proxy_hide_header Trailer;",
     "proxy_ssl_session_reuse on;",
     `underscores_in_headers ${options.allowUnderscoreHeaders ? "on" : "off"};`,
     ...(plain.length === 0 ? [] : server([...plain, ...serverLines(false)])),
@@ -279,7 +297,8 @@ export function nginxConfiguration(options: NginxConfigurationOptions): string {
     "server {",
     `  listen unix:${unixPath(options.controlSocket)};`,
     "  access_log off;",
-    "  client_max_body_size 0;",
+    // A batch is one piece or 4 MiB, and no piece is larger than the journal takes. A worker holds the body in its memory.
+    "  client_max_body_size 65m;",
     "  client_body_buffer_size 64k;",
     "  location / { content_by_lua_block { balancer.control() } }",
     "}",
@@ -289,6 +308,7 @@ export function nginxConfiguration(options: NginxConfigurationOptions): string {
     return [
       "client_max_body_size 0;",
       `error_page ${OWN_PAGES} //njet-kic/page;`,
+      // Else NGINX would answer 400.
       "error_page 494 =431 //njet-kic/page;",
       "log_by_lua_block { balancer.log() }",
       ...forwarded.map(indirect("proxy")),
@@ -301,6 +321,7 @@ export function nginxConfiguration(options: NginxConfigurationOptions): string {
       "grpc_set_header Forwarded $njet_forwarded;",
       "location / {",
       `  rewrite_by_lua_block { balancer.route(${secure}) }`,
+      "  header_filter_by_lua_block { balancer.respond() }",
       ...forwarded.map(([name, value]) => `  ${direct(name, value)}`),
       ...dropped("proxy").map((line) => `  ${line}`),
       `  proxy_set_header Forwarded ${trusting ? "$njet_forwarded" : '""'};`,

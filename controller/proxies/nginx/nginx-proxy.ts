@@ -9,6 +9,7 @@ import { failureOf } from "../plan-step.js";
 import type { ApplyFailure, Proxy as DrivenProxy, PeerStateChange } from "../proxy.js";
 import { AccessLogPipe } from "./access-log.js";
 import type { ControlClient } from "./control-client.js";
+import { FolderClaim } from "./folder-claim.js";
 import { Journal } from "./journal.js";
 import { NginxMetrics } from "./nginx-metrics.js";
 import { makePiece, PIECE, type Piece, parsePieceName, pieceName } from "./piece.js";
@@ -56,6 +57,7 @@ export class NginxProxy implements DrivenProxy {
   private readonly peerStates = new PeerStates();
   private readonly runner: NginxRunner;
   private keeper: StateKeeper | undefined;
+  private claim: FolderClaim | undefined;
   private journal: Journal | undefined;
   private accessLog: AccessLogPipe | undefined;
   private turn: Promise<unknown> = Promise.resolve();
@@ -79,6 +81,7 @@ export class NginxProxy implements DrivenProxy {
   async listen(): Promise<void> {
     const { folder, client, logger, defaultCertificate } = this.parts;
     try {
+      this.claim = await FolderClaim.take(folder.claim);
       const journal = await Journal.open(folder.journal);
       this.journal = journal;
       const peerStates = (key: string) => peerStatesPiece(key, this.peerStates.of(key));
@@ -265,6 +268,7 @@ export class NginxProxy implements DrivenProxy {
   private async release(): Promise<void> {
     await this.parts.client.close();
     await this.journal?.close();
+    await this.claim?.release();
     await this.accessLog?.close();
     this.parts.folder.remove();
   }

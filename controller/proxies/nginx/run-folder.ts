@@ -15,6 +15,8 @@ import { basename, dirname, join } from "node:path";
 
 const FOLDER = "nginx";
 const SOCKET = "control.sock";
+/** No longer than the other one. */
+const CLAIM = "owner.sock";
 const TOKEN = /^[\x21-\x7e]{32,512}$/;
 /** What systems allow for the path of a unix socket (macOS 104, Linux 108, a zero at the end). */
 const MOST_PATH = 103;
@@ -33,6 +35,8 @@ export class NginxFolder {
   readonly journal: string;
   readonly configuration: string;
   readonly pidFile: string;
+  /** Socket by which a controller has the folder for itself. */
+  readonly claim: string;
   /** A named pipe. */
   readonly accessLog: string;
   /** Pair for handshakes that no object has a certificate for. */
@@ -45,6 +49,7 @@ export class NginxFolder {
     socketName = SOCKET,
   ) {
     this.socket = join(path, socketName);
+    this.claim = join(path, CLAIM);
     this.tokenFile = join(path, "token");
     this.journal = join(path, "state.journal");
     this.configuration = join(path, "nginx.conf");

@@ -101,7 +101,12 @@ export class Supervisor {
     const state = await client.state().catch(() => undefined);
     if (state === undefined) return undefined;
     const identity = processIdentity(state.master);
-    if (identity === undefined) return undefined;
+    if (identity === undefined) {
+      // Workers have answered whose master is gone.
+      logger.warn("nginx has died, and its workers are left: they are ended", { pid: state.master });
+      void this.emptyGroup(state.master, performance.now() + ORPHAN_TIME);
+      return undefined;
+    }
     const { master: pid } = state;
     const alive = () => processIdentity(pid) === identity;
     const master: Master = { pid, alive, gone: this.ended(alive), since: performance.now() };
@@ -144,13 +149,15 @@ export class Supervisor {
     // In a group of its own, so that Ctrl-C reaches us alone: we end it in order.
     const child = spawn(installation.binary, ["-p", folder.path, "-e", "stderr", "-c", folder.configuration], {
       env: { ...process.env, ...installation.env },
-      stdio: ["ignore", "inherit", "pipe"],
+      stdio: ["ignore", "ignore", "pipe"],
       detached: true,
     });
     child.stderr.setEncoding("utf8").on("data", (text: string) => this.log.take(text));
     const pid = await started(child);
+    const guard = folder.stays ? undefined : guardOf(pid, folder.path);
     const gone = new Promise<void>((resolve) => child.once("close", () => resolve()));
     const exited = new Promise<void>((resolve) => child.once("exit", () => resolve()));
+    void exited.then(() => guard?.kill("SIGKILL"));
     // Orphaned workers keep the log open: the end of the master is what counts.
     const soon = exited.then(() => within(gone, POLL)).then(() => undefined);
     const alive = () => child.exitCode === null && child.signalCode === null;
@@ -221,6 +228,21 @@ export class Supervisor {
       };
     });
   }
+}
+
+/** Ends an NGINX, and takes its folder away, when its standard input ends: when we have died. */
+const GUARD = `cat >/dev/null; kill -QUIT "$1" && while kill -0 "$1"; do sleep 0.1; done; rm -rf -- "$2"`;
+
+/** Nobody would take over what we leave in a temporary folder. */
+function guardOf(pid: number, folder: string): ChildProcess {
+  const guard = spawn("sh", ["-c", GUARD, "sh", String(pid), folder], {
+    stdio: ["pipe", "ignore", "ignore"],
+    detached: true,
+  });
+  guard.on("error", () => undefined);
+  guard.stdin?.on("error", () => undefined);
+  guard.unref();
+  return guard;
 }
 
 /** Process number of a child; rejects where the program can't be started. */
