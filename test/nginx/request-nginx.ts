@@ -119,7 +119,9 @@ export class RequestNginx {
     const pids = async () => (await this.client.state()).workers.map(({ pid }) => pid);
     const before = await pids();
     this.child?.kill("SIGHUP");
-    while ((await pids()).some((pid) => before.includes(pid))) await new Promise((resolve) => setTimeout(resolve, 20));
+    // A kept connection may end with the old worker that has it.
+    const now = () => pids().catch(() => before);
+    while ((await now()).some((pid) => before.includes(pid))) await new Promise((resolve) => setTimeout(resolve, 20));
   }
 
   errorLog(): string {
