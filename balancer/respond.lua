@@ -49,8 +49,8 @@ function respond.run()
   if not is_http or status > MOST_STATUS or status < LEAST_STATUS and not (status == SWITCHING and record.upgrades) then
     return refuse(record, is_http)
   end
-  -- About the connection to the peer; HTTP/2 clients break off over it.
-  if status ~= SWITCHING and ngx.var.upstream_http_upgrade then ngx.header["Upgrade"] = nil end
+  -- About the connection to the peer; HTTP/2 clients break off over it. `location /` hides it by itself.
+  if record.special and status ~= SWITCHING and ngx.var.upstream_http_upgrade then ngx.header["Upgrade"] = nil end
   if record.pages and error_pages.find(record.pages, status) then return put_page(record) end
   local decision = record.decision
   local cookie = record.upstream and record.upstream.cookie
