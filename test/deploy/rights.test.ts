@@ -198,7 +198,7 @@ describe.skipIf(noCluster)("kubectl apply -k deploy/manifests", () => {
       ...through,
       "sh",
       "-c",
-      "id -u; touch /tmp/yes && echo tmp; touch /root/no /var/no /mnt/no",
+      "id -u; touch /tmp/yes && echo tmp; touch /usr/no /var/no /mnt/no",
     ];
     const { stdout, stderr } = spawnSync(command, args, { encoding: "utf8" });
     expect(stdout).toBe("65532\ntmp\n");

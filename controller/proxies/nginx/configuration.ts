@@ -2,14 +2,9 @@
  * The text of nginx.conf. It follows from start options alone, never from objects: what objects say reaches the workers as
  * pieces of state, and the core decides with it.
  */
-import { isIP } from "node:net";
 import { join } from "node:path";
-
-export interface NginxListener {
-  /** Address to bind; all of IPv4 and IPv6 by default. */
-  address?: string;
-  port: number;
-}
+import { listen, type NginxListener, network, quoted, quotedPaths, unixPath } from "./configured-values.js";
+import { internalLocations } from "./internal-locations.js";
 
 export interface NginxConfigurationOptions {
   /** Paths for `load_module`. */
@@ -80,37 +75,6 @@ export const DEFAULT_CONFIGURATION: NginxConfigurationOptions = {
   shutdownTimeout: 240_000,
 };
 
-/** Text that goes into the configuration between quotes. Throws for what could end them. */
-function quoted(text: string): string {
-  if (/["\\$\r\n\0;{}]/.test(text)) throw new RangeError(`can't stand in nginx.conf: ${JSON.stringify(text)}`);
-  return `"${text}"`;
-}
-
-function listen({ address, port }: NginxListener, flags: string): string[] {
-  if (!Number.isInteger(port) || port < 1 || port > 65535) throw new RangeError(`not a port: ${port}`);
-  // A socket of both kinds would show clients of IPv4 as ::ffff:10.0.0.1, to upstreams, conditions and hash keys alike.
-  if (address === undefined || address === "::") {
-    return [`listen 0.0.0.0:${port} ${flags};`, `listen [::]:${port} ipv6only=on ${flags};`];
-  }
-  const family = isIP(address);
-  if (family === 0 || address.includes("%")) throw new RangeError(`not an address: ${JSON.stringify(address)}`);
-  return [`listen ${family === 6 ? `[${address}]` : address}:${port} ${flags};`];
-}
-
-function network(text: string): string {
-  const [address = "", bits, rest] = text.split("/");
-  const most = isIP(address) === 4 ? 32 : isIP(address) === 6 ? 128 : -1;
-  if (
-    most < 0 ||
-    address.includes("%") ||
-    rest !== undefined ||
-    (bits !== undefined && !(/^\d{1,3}$/.test(bits) && Number(bits) <= most))
-  ) {
-    throw new RangeError(`not a network: ${JSON.stringify(text)}`);
-  }
-  return text;
-}
-
 /** Headers that the proxy says itself or that are about one connection, with the values of `location /`. */
 const HOP_HEADERS = [
   "Keep-Alive",
@@ -155,56 +119,8 @@ function headerVariables(trusting: boolean, peer: string): { maps: string[]; for
   };
 }
 
-const STATUS_BITS = ["http_502", "http_503", "http_504"];
-const BODY_BITS = { from: 10, to: 40 };
 /** TLS and gRPC have upstreams of their own: the cache of kept connections compares addresses only. */
 const UPSTREAMS = ["upstream_balancer", "upstream_tls", "upstream_grpc", "upstream_grpcs"];
-
-function nextUpstream(mask: number, any: boolean): string {
-  const statuses = STATUS_BITS.filter((_, bit) => (mask & (1 << bit)) !== 0);
-  return ["error", "timeout", ...statuses, ...(any ? ["non_idempotent"] : [])].join(" ");
-}
-
-/** What is done with the answers of peers there. */
-const FILTERS = "header_filter_by_lua_block { balancer.respond() } body_filter_by_lua_block { balancer.replace() }";
-
-/**
- * The internal locations for what Lua can't set for one request: kind of upstream, buffering, and for which statuses
- * another peer is tried. Their names are made by `location_of` in balancer/upstreams.lua.
- */
-function internalLocations(): string[] {
-  const kinds = [
-    { name: "http", module: "proxy", pass: "proxy_pass http://upstream_balancer$njet_target;" },
-    {
-      name: "http_unbuffered",
-      module: "proxy",
-      pass: "proxy_buffering off; proxy_pass http://upstream_balancer$njet_target;",
-    },
-    { name: "https", module: "proxy", pass: "proxy_pass https://upstream_tls$njet_target;" },
-    {
-      name: "https_unbuffered",
-      module: "proxy",
-      pass: "proxy_buffering off; proxy_pass https://upstream_tls$njet_target;",
-    },
-    { name: "grpc", module: "grpc", pass: "grpc_pass grpc://upstream_grpc;" },
-    { name: "grpcs", module: "grpc", pass: "grpc_pass grpcs://upstream_grpcs;" },
-  ];
-  const lines: string[] = [];
-  for (const { name, module, pass } of kinds) {
-    for (let mask = 0; mask < 1 << STATUS_BITS.length; mask++) {
-      for (const any of [false, true]) {
-        const next = `${module}_next_upstream ${nextUpstream(mask, any)};`;
-        lines.push(`location @${name}_${mask}${any ? "_any" : ""} { ${next} ${FILTERS} ${pass} }`);
-      }
-    }
-  }
-  for (let bits = BODY_BITS.from; bits <= BODY_BITS.to; bits++) {
-    lines.push(
-      `location @body_${bits} { client_max_body_size ${2 ** bits}; rewrite_by_lua_block { balancer.read_body() } }`,
-    );
-  }
-  return lines;
-}
 
 const LOG_FORMAT =
   'log_format njet_kic escape=json \'{"time":"$time_iso8601","requestId":"$njet_said_x_request_id","client":"$remote_addr",' +
@@ -367,20 +283,6 @@ function server(lines: readonly string[]): string[] {
 function luaPaths({ packageRoot, luaPath }: NginxConfigurationOptions): string {
   const own = ["?.lua", "?/init.lua"].map((file) => join(packageRoot, file));
   return quotedPaths([...own, luaPath].join(";")).slice(1, -1);
-}
-
-/** A list of paths with `;` between them. */
-function quotedPaths(paths: string): string {
-  return `"${paths
-    .split(";")
-    .map((path) => quoted(path).slice(1, -1))
-    .join(";")}"`;
-}
-
-function unixPath(path: string): string {
-  const text = quoted(path).slice(1, -1);
-  if (/\s/.test(text)) throw new RangeError(`can't be the path of a socket in nginx.conf: ${JSON.stringify(path)}`);
-  return text;
 }
 
 function realIp(networks: readonly string[], proxyProtocol: boolean, trusting: boolean): string[] {
