@@ -1,5 +1,7 @@
 import { readFileSync } from "node:fs";
+import { join } from "node:path";
 import { parse } from "yaml";
+import { PACKAGE_ROOT } from "../../controller/proxies/nginx/parts.js";
 import type { KubeObject } from "../real/kube/client.js";
 
 export const namespace = (name: string, labels: Record<string, string> = {}): KubeObject => ({
@@ -48,8 +50,8 @@ export const ingressClass = (name: string, controller: string, isDefault = false
 
 /** The definition of a kind, from deploy/crds. */
 export function definition(kind: "VirtualServer" | "VirtualServerRoute"): KubeObject {
-  const file = new URL(`../../deploy/crds/k8s.njet.org_${kind.toLowerCase()}s.yaml`, import.meta.url);
-  return parse(readFileSync(file, "utf8"));
+  const file = `deploy/crds/k8s.njet.org_${kind.toLowerCase()}s.yaml`;
+  return parse(readFileSync(join(PACKAGE_ROOT ?? "", file), "utf8"));
 }
 
 export const virtualServer = (name: string, spec: Record<string, unknown> = {}): KubeObject => ({
