@@ -3,13 +3,11 @@ import type { ServerResponse } from "node:http";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { beforeAll, describe, expect, it } from "vitest";
-import { ControlClient } from "../../controller/proxies/nginx/control-client.js";
 import { nativeCore } from "../../controller/proxies/nginx/parts.js";
-import { NginxFolder } from "../../controller/proxies/nginx/run-folder.js";
 import { makeFolder, put, runCli, type Serving, startRun } from "../cli/cli-support.js";
 import { ingress, service, tlsSecret } from "../cli/objects.js";
 import { makeCertificate } from "../support/certificates.js";
-import { cleanUpAfterEach, cleanup, closing, eventually } from "../support/harness.js";
+import { cleanUpAfterEach, closing, eventually } from "../support/harness.js";
 import { ask } from "../support/http-client.js";
 import { Load } from "../support/load.js";
 import { httpPeer } from "../support/peers.js";
@@ -17,6 +15,7 @@ import { RawClient, servedCertificate } from "../support/raw-client.js";
 import { until } from "./driven-nginx.js";
 import { installation, noNginx } from "./installation.js";
 import { RequestNginx } from "./request-nginx.js";
+import { runFolder } from "./run-folder.js";
 
 cleanUpAfterEach();
 
@@ -34,24 +33,6 @@ async function shopFolder(): Promise<string> {
   put(folder, "two.yaml", service("two", "127.0.0.1", two.port));
   put(folder, "shop.yaml", ingress("shop", HOST, "one"));
   return folder;
-}
-
-/** A run folder; the NGINX in it is ended after the test, also where its controller was killed. */
-function runFolder(): { path: string; client(): ControlClient } {
-  const path = makeFolder();
-  const client = () => {
-    const { socket, token } = NginxFolder.of(join(path, "nginx", "control.sock"));
-    const made = new ControlClient(socket, token);
-    cleanup(() => made.close());
-    return made;
-  };
-  cleanup(async () => {
-    const state = await client()
-      .state()
-      .catch(() => undefined);
-    if (state !== undefined) process.kill(state.master, "SIGTERM");
-  });
-  return { path, client };
 }
 
 async function isClosed(port: number): Promise<boolean> {
