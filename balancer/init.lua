@@ -2,13 +2,15 @@
 -- of this folder; who decides is the core (balancer.core).
 local jit_options = require "jit.opt"
 local control = require "balancer.control"
+local native = require "balancer.core.native"
 local journal = require "balancer.state.journal"
 
 local balancer = {}
 
 local settings
 
---- In `init_by_lua`. Options:
+--- In `init_by_lua`. Everything is loaded here, by the master: workers may be somebody who can't read the files. Throws where
+-- the native core can't be loaded. Options:
 --   library     path of the native core
 --   token       file with the token of the control endpoint
 --   journal     file with the last good state; may be missing
@@ -18,9 +20,12 @@ function balancer.init(options)
   -- A phase is one trace, which is longer than LuaJIT's default allows.
   jit_options.start("maxtrace=8000", "maxrecord=32000", "maxirconst=8000", "maxside=400", "maxsnap=2000", "maxmcode=16384")
   settings = options
+  local loaded, why = native.load(options.library)
+  if not loaded then error("the native core can't be loaded: " .. why, 0) end
   control.open(options.token)
   journal.restore(options.journal)
-  -- Loaded before workers are there, so that they share the code.
+  require "balancer.worker"
+  require "balancer.pieces"
   local route = require "balancer.route"
   route.body_limit = options.body_limit or 0
   route.logs = options.logs == true

@@ -13,6 +13,8 @@ export interface NginxChoices {
   nginx?: string;
   /** Undefined: one for each core. */
   nginxWorkers?: number;
+  /** `USER` or `USER:GROUP` of the workers. */
+  nginxUser?: string;
   /** MiB. */
   nginxStateSize?: number;
   /** Control socket of an NGINX that somebody else runs. */
@@ -21,7 +23,12 @@ export interface NginxChoices {
 }
 
 const DEFAULT_STATE_SIZE = 256;
-const FLAGS = { nginx: "--nginx", nginxWorkers: "--nginx-workers", nginxStateSize: "--nginx-state-size" } as const;
+const FLAGS = {
+  nginx: "--nginx",
+  nginxWorkers: "--nginx-workers",
+  nginxUser: "--nginx-user",
+  nginxStateSize: "--nginx-state-size",
+} as const;
 /** What an NGINX that is running already has been given by who started it. */
 const OWN = { ...FLAGS, proxyProtocol: "--proxy-protocol" } as const;
 
@@ -33,6 +40,12 @@ export function withNginx(command: Command): Command {
       new Option("--nginx-workers <n>", "nginx: worker processes")
         .argParser(workers)
         .default(undefined, "one for each core"),
+    )
+    .addOption(
+      new Option(
+        "--nginx-user <user>",
+        "nginx: who its workers are where the controller is root, as USER or USER:GROUP",
+      ).default(undefined, "one without rights: www-data, nginx or nobody"),
     )
     .addOption(
       new Option("--nginx-state-size <MiB>", "nginx: memory that workers share for the state")
@@ -89,6 +102,7 @@ export async function makeNginx(
       http: { address, port: options.httpPort },
       https: { address, port: options.httpsPort },
       workers: options.nginxWorkers ?? 0,
+      user: options.nginxUser,
       stateSize: options.nginxStateSize ?? DEFAULT_STATE_SIZE,
       trustedProxies,
       proxyProtocol: options.proxyProtocol === true,

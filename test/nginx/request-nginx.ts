@@ -1,7 +1,7 @@
 /** A real NGINX with the whole balancer, its state given as plans. */
 import { type ChildProcess, spawn } from "node:child_process";
 import { randomBytes } from "node:crypto";
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { chmodSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { type NginxConfigurationOptions, nginxConfiguration } from "../../controller/proxies/nginx/configuration.js";
@@ -9,6 +9,7 @@ import { ControlClient } from "../../controller/proxies/nginx/control-client.js"
 import { nativeCore, PACKAGE_ROOT } from "../../controller/proxies/nginx/parts.js";
 import type { Piece } from "../../controller/proxies/nginx/piece.js";
 import { peerStatesPiece, pieceOfStep } from "../../controller/proxies/nginx/plan-pieces.js";
+import { customaryUser, userDatabase } from "../../controller/proxies/nginx/worker-user.js";
 import type { PeerStateChange } from "../../controller/proxies/proxy.js";
 import type { PlanStep } from "../../controller/reconcile/plan.js";
 import { makeCertificate } from "../support/certificates.js";
@@ -26,6 +27,8 @@ export type RequestNginxOptions = Partial<NginxConfigurationOptions> & {
 
 export class RequestNginx {
   readonly folder = mkdtempSync(join(tmpdir(), "njet-kic-proxy-"));
+  /** Workers can get into it that are somebody else. */
+  readonly temp = mkdtempSync(join(tmpdir(), "njet-kic-temp-"));
   readonly client: ControlClient;
   readonly controlSocket = join(this.folder, "control.sock");
   readonly compiler: ReturnType<typeof makeRoutingTable>;
@@ -38,6 +41,7 @@ export class RequestNginx {
   private constructor(compiler: ReturnType<typeof makeRoutingTable>) {
     this.compiler = compiler;
     this.client = new ControlClient(this.controlSocket, this.token);
+    chmodSync(this.temp, 0o711);
     writeFileSync(join(this.folder, "token"), this.token, { mode: 0o600 });
   }
 
@@ -71,8 +75,8 @@ export class RequestNginx {
       https: { address: "127.0.0.1", port: this.https },
       defaultCertificate: certificate,
       ...{ workers: 1, connections: 1024, trustedProxies: [], proxyProtocol: false, allowUnderscoreHeaders: false },
-      // Workers of a root master would run as somebody who may not look into the folder.
-      ...(process.getuid?.() === 0 ? { user: "root" } : {}),
+      ...(process.getuid?.() === 0 ? { user: customaryUser(userDatabase()) } : {}),
+      tempDirectory: this.temp,
       accessLog: join(folder, "access.log"),
       ...{
         errorLog: join(folder, "error.log"),
@@ -158,6 +162,7 @@ export class RequestNginx {
       child.kill("SIGTERM");
       await gone;
     }
-    if (process.env.KEEP_NGINX === undefined) rmSync(this.folder, { recursive: true, force: true });
+    if (process.env.KEEP_NGINX !== undefined) return;
+    for (const folder of [this.folder, this.temp]) rmSync(folder, { recursive: true, force: true });
   }
 }

@@ -7,6 +7,7 @@ import { NginxProxy } from "../../controller/proxies/nginx/nginx-proxy.js";
 import { nativeCore, PACKAGE_ROOT } from "../../controller/proxies/nginx/parts.js";
 import { NginxFolder } from "../../controller/proxies/nginx/run-folder.js";
 import { Supervisor } from "../../controller/proxies/nginx/supervisor.js";
+import { customaryUser, userDatabase } from "../../controller/proxies/nginx/worker-user.js";
 import { makeCertificate } from "../support/certificates.js";
 import { makeRoutingTable } from "../support/core.js";
 import { cleanup } from "../support/harness.js";
@@ -39,6 +40,7 @@ export async function served(): Promise<Served> {
     packageRoot: PACKAGE_ROOT ?? "",
     library: await nativeCore(),
     runDirectory: folder.path,
+    tempDirectory: folder.temp,
     controlSocket: folder.socket,
     tokenFile: folder.tokenFile,
     journalFile: folder.journal,
@@ -46,7 +48,7 @@ export async function served(): Promise<Served> {
     https: { address: "127.0.0.1", port: https },
     defaultCertificate: { chain: folder.certificateFile, key: folder.certificateKeyFile },
     ...{ workers: 2, connections: 1024, trustedProxies: [], proxyProtocol: false, allowUnderscoreHeaders: false },
-    ...(process.getuid?.() === 0 ? { user: "root" } : {}),
+    ...(process.getuid?.() === 0 ? { user: customaryUser(userDatabase()) } : {}),
     ...{ errorLog: "stderr", errorLevel: "warn", bodyLimit: 0, stateSize: 32, shutdownTimeout: 5_000 },
   });
   const client = new ControlClient(folder.socket, folder.token);

@@ -36,7 +36,7 @@ describe.skipIf(noNginx)("over NGINX, the strict vectors", () => {
       edit: (text) =>
         text.replace(
           "init_by_lua_block {",
-          `init_by_lua_block {${HOOKS.replace("STAND_INS", JSON.stringify(join(nginxFolder(text), "stand-ins.json")))}`,
+          `init_by_lua_block {${HOOKS.replace("STAND_INS", JSON.stringify(join(tempFolder(text), "stand-ins.json")))}`,
         ),
     });
     answered = nginx.accessLog().length;
@@ -50,7 +50,7 @@ describe.skipIf(noNginx)("over NGINX, the strict vectors", () => {
     it(`of ${vector.name} get the answers that they ask for`, async () => {
       const { steps } = new Planner().planFull(modelOf(vector.objects).snapshot());
       for (const step of steps) if (step.step === "set-upstream") await standIns.open(step.upstream.peers.peers);
-      writeFileSync(join(nginx.folder, "stand-ins.json"), JSON.stringify(standIns.places()));
+      writeFileSync(join(nginx.temp, "stand-ins.json"), JSON.stringify(standIns.places()));
       await nginx.apply(...steps);
       const before = answered;
       await holdsOverHttp(vector, {
@@ -64,8 +64,9 @@ describe.skipIf(noNginx)("over NGINX, the strict vectors", () => {
   }
 });
 
-function nginxFolder(text: string): string {
-  return /pid "(.*)\/nginx\.pid"/.exec(text)?.[1] ?? "";
+/** Where workers can read. */
+function tempFolder(text: string): string {
+  return /proxy_temp_path "(.*)\/proxy"/.exec(text)?.[1] ?? "";
 }
 
 function removal(step: PlanStep): PlanStep[] {

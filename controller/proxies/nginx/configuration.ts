@@ -15,8 +15,10 @@ export interface NginxConfigurationOptions {
   packageRoot: string;
   /** The native core. */
   library: string;
-  /** Absolute. Holds the configuration, temporary files, the control socket and secrets; of mode 0700. */
+  /** Absolute. Holds the configuration, the control socket and secrets; of mode 0700. */
   runDirectory: string;
+  /** Absolute. Holds bodies that are too large for memory; workers must be able to get into it. The run directory by default. */
+  tempDirectory?: string;
   /** Unix socket of the control endpoint. */
   controlSocket: string;
   tokenFile: string;
@@ -30,8 +32,8 @@ export interface NginxConfigurationOptions {
   /** 0: one for each core. */
   workers: number;
   connections: number;
-  /** User of the workers; undefined: whoever starts NGINX. */
-  user?: string;
+  /** User of the workers, and its group; undefined: whoever starts NGINX. Master and files stay root's. */
+  user?: { name: string; group: string };
   /** Networks whose X-Forwarded-* headers, or PROXY protocol, are believed. */
   trustedProxies: readonly string[];
   proxyProtocol: boolean;
@@ -156,7 +158,7 @@ export function nginxConfiguration(options: NginxConfigurationOptions): string {
   const dropped = (module: string) => HOP_HEADERS.map((name) => `${module}_set_header ${name} "";`);
 
   const http = [
-    ...temp.map((name) => `${name}_temp_path ${quoted(join(run, name))};`),
+    ...temp.map((name) => `${name}_temp_path ${quoted(join(options.tempDirectory ?? run, name))};`),
     `lua_package_path "${luaPaths(options)}";`,
     `lua_package_cpath ${quotedPaths(options.luaCPath)};`,
     `lua_shared_dict njet_kic_state ${options.stateSize}m;`,
@@ -256,7 +258,7 @@ export function nginxConfiguration(options: NginxConfigurationOptions): string {
   }
 
   return [
-    ...(options.user === undefined ? [] : [`user ${quoted(options.user)};`]),
+    ...(options.user === undefined ? [] : [`user ${quoted(options.user.name)} ${quoted(options.user.group)};`]),
     ...options.modules.map((path) => `load_module ${quoted(path)};`),
     "daemon off;",
     `worker_processes ${options.workers === 0 ? "auto" : options.workers};`,

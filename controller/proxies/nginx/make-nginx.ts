@@ -11,6 +11,7 @@ import { findNginx, nativeCore, PACKAGE_ROOT } from "./parts.js";
 import type { ImageCompiler } from "./plan-pieces.js";
 import { NginxFolder } from "./run-folder.js";
 import { Supervisor } from "./supervisor.js";
+import { customaryUser, findUser, userDatabase, whyUnreachable } from "./worker-user.js";
 
 const DAY = 86_400_000;
 /** Connections of each worker, as many as the embedded proxy takes. */
@@ -23,6 +24,8 @@ export interface NginxOptions {
   https: NginxListener;
   /** 0: one for each core. */
   workers: number;
+  /** `USER` or `USER:GROUP` of the workers; undefined: a customary one, where the controller is root. */
+  user?: string;
   /** MiB of memory for the state, which workers share. */
   stateSize: number;
   trustedProxies: readonly string[];
@@ -51,8 +54,7 @@ export async function ownNginx({ compiler, logger }: Parts, options: NginxOption
   const folder = options.runDir === undefined ? NginxFolder.temporary() : NginxFolder.stable(options.runDir);
   try {
     const certificate = keepCertificate(folder, options.defaultCertificate);
-    const asRoot = process.getuid?.() === 0;
-    if (asRoot) logger.warn("nginx runs as root, as its controller does; give both a user of their own");
+    const user = await workerUser(folder, options.user, logger);
     const text = nginxConfiguration({
       modules: installation.modules,
       luaPath: installation.luaPath,
@@ -60,6 +62,7 @@ export async function ownNginx({ compiler, logger }: Parts, options: NginxOption
       packageRoot: PACKAGE_ROOT ?? "",
       library,
       runDirectory: folder.path,
+      tempDirectory: folder.temp,
       controlSocket: folder.socket,
       tokenFile: folder.tokenFile,
       journalFile: folder.journal,
@@ -68,8 +71,7 @@ export async function ownNginx({ compiler, logger }: Parts, options: NginxOption
       defaultCertificate: { chain: folder.certificateFile, key: folder.certificateKeyFile },
       workers: options.workers,
       connections: CONNECTIONS,
-      // Workers of a root master would run as somebody who may not look into the folder.
-      ...(asRoot && { user: "root" }),
+      ...(user && { user }),
       trustedProxies: options.trustedProxies,
       proxyProtocol: options.proxyProtocol,
       allowUnderscoreHeaders: false,
@@ -119,6 +121,37 @@ export function attachedNginx(
     ports: undefined,
     accessLog: false,
   });
+}
+
+const ROOT = { name: "root", group: "root" };
+
+/** Who the workers are: undefined where NGINX can only be who we are. Rejects with an Error for a user that can't be. */
+async function workerUser(
+  folder: NginxFolder,
+  asked: string | undefined,
+  logger: Logger,
+): Promise<{ name: string; group: string } | undefined> {
+  if (process.getuid?.() !== 0) {
+    if (asked !== undefined) throw new Error("--nginx-user: only root can have workers of another user");
+    return undefined;
+  }
+  const user = asked === undefined ? customaryUser(userDatabase()) : askedUser(asked);
+  const why = user === undefined ? "there is no user without rights" : await whyUnreachable(user, folder.temp);
+  if (user !== undefined && why === undefined) return user;
+  if (asked !== undefined) throw new Error(`--nginx-user: ${why}`);
+  logger.warn("workers of nginx run as root", {
+    why,
+    remedy: "name a user with --nginx-user, or start all of it as one",
+  });
+  return ROOT;
+}
+
+function askedUser(asked: string) {
+  try {
+    return findUser(asked, userDatabase());
+  } catch (error) {
+    throw new Error(`--nginx-user: ${(error as Error).message}`);
+  }
 }
 
 /** Puts the default certificate where NGINX finds it when it starts: the given one, the one of before, or a new one. */

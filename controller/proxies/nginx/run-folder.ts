@@ -14,6 +14,9 @@ import { tmpdir } from "node:os";
 import { basename, dirname, join } from "node:path";
 
 const FOLDER = "nginx";
+const TEMP_FOLDER = "nginx-temp";
+/** Others may go through, and see nothing: for a folder on the way to what is theirs. */
+const PASSABLE = 0o711;
 const SOCKET = "control.sock";
 /** No longer than the other one. */
 const CLAIM = "owner.sock";
@@ -24,8 +27,8 @@ const MOST_PATH = 103;
 const PLAIN_PATH = /^[\w@%+=:,./-]+$/;
 
 /**
- * The private folder of an NGINX: its configuration, the control socket with its token, the journal, temporary files. Mode
- * 0700, for it holds private keys.
+ * The private folder of an NGINX: its configuration, the control socket with its token, the journal. Mode 0700, for it holds
+ * private keys. Beside it is a folder for temporary files, which workers can get into that are somebody else.
  */
 export class NginxFolder {
   /** Secret: never logged. */
@@ -43,12 +46,16 @@ export class NginxFolder {
   readonly certificateFile: string;
   readonly certificateKeyFile: string;
 
+  /** Folder for what NGINX has no room for in its memory. */
+  readonly temp: string;
+
   private constructor(
     readonly path: string,
     private readonly kind: "stable" | "temporary" | "foreign",
     socketName = SOCKET,
   ) {
     this.socket = join(path, socketName);
+    this.temp = join(dirname(path), TEMP_FOLDER);
     this.claim = join(path, CLAIM);
     this.tokenFile = join(path, "token");
     this.journal = join(path, "state.journal");
@@ -66,19 +73,21 @@ export class NginxFolder {
 
   /** `nginx` in a folder that stays. Throws an Error for one that is not ours. */
   static stable(parent: string): NginxFolder {
-    mkdirSync(parent, { recursive: true, mode: 0o700 });
+    mkdirSync(parent, { recursive: true, mode: PASSABLE });
     const path = join(realpathSync(parent), FOLDER);
-    mkdirSync(path, { recursive: true, mode: 0o700 });
-    const found = lstatSync(path);
-    const ours = process.getuid === undefined || found.uid === process.getuid();
-    if (!found.isDirectory() || !ours) throw new Error(`${path} is no folder of our own`);
-    if ((found.mode & 0o077) !== 0) chmodSync(path, 0o700);
+    ownFolder(path, 0o700);
+    ownFolder(join(dirname(path), TEMP_FOLDER), PASSABLE);
     return new NginxFolder(path, "stable");
   }
 
   /** A fresh one, for an NGINX that ends with its controller. */
   static temporary(): NginxFolder {
-    return new NginxFolder(realpathSync(mkdtempSync(join(tmpdir(), "njet-kic-nginx-"))), "temporary");
+    const parent = realpathSync(mkdtempSync(join(tmpdir(), "njet-kic-nginx-")));
+    chmodSync(parent, PASSABLE);
+    const path = join(parent, FOLDER);
+    ownFolder(path, 0o700);
+    ownFolder(join(parent, TEMP_FOLDER), PASSABLE);
+    return new NginxFolder(path, "temporary");
   }
 
   /** That of an NGINX which somebody else runs, by its control socket. Throws an Error where its token can't be read. */
@@ -105,9 +114,14 @@ export class NginxFolder {
     return true;
   }
 
+  /** What goes with an NGINX that nobody can take over; undefined if the folder stays. */
+  get passing(): string | undefined {
+    return this.stays ? undefined : dirname(this.path);
+  }
+
   /** Takes the folder away, if it is temporary. */
   remove(): void {
-    if (!this.stays) rmSync(this.path, { recursive: true, force: true });
+    if (this.passing !== undefined) rmSync(this.passing, { recursive: true, force: true });
   }
 
   private keptToken(): string {
@@ -119,6 +133,15 @@ export class NginxFolder {
       return token;
     }
   }
+}
+
+/** Makes a folder if it is not there, and sees to its mode. Throws an Error for one that is not ours. */
+function ownFolder(path: string, mode: number): void {
+  mkdirSync(path, { recursive: true, mode });
+  const found = lstatSync(path);
+  const ours = process.getuid === undefined || found.uid === process.getuid();
+  if (!found.isDirectory() || !ours) throw new Error(`${path} is no folder of our own`);
+  if ((found.mode & 0o777) !== mode) chmodSync(path, mode);
 }
 
 function readToken(file: string): string {

@@ -154,7 +154,7 @@ export class Supervisor {
     });
     child.stderr.setEncoding("utf8").on("data", (text: string) => this.log.take(text));
     const pid = await started(child);
-    const guard = folder.stays ? undefined : guardOf(pid, folder.path);
+    const guard = folder.passing === undefined ? undefined : guardOf(pid, folder.passing);
     const gone = new Promise<void>((resolve) => child.once("close", () => resolve()));
     const exited = new Promise<void>((resolve) => child.once("exit", () => resolve()));
     void exited.then(() => guard?.kill("SIGKILL"));
