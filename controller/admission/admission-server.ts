@@ -1,11 +1,12 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { createServer, type Server } from "node:https";
-import type { AddressInfo } from "node:net";
+import type { AddressInfo, Socket } from "node:net";
 import type { SecureContextOptions } from "node:tls";
 import type { PatternChecker } from "../../core-wasm/binding/api.js";
 import type { AdmissionAnswer, AdmissionCounters } from "../observability/admission-counters.js";
 import type { Logger } from "../observability/logger.js";
 import { ReviewError, readReview, reviewOf } from "./admission-review.js";
+import { ConnectionLimit } from "./connection-limit.js";
 import { type AskedModel, judge } from "./verdict.js";
 
 /** Path of the webhook, as the ValidatingWebhookConfiguration names it. */
@@ -22,8 +23,10 @@ const LIMITS = {
   connections: 64,
   /** An object has 1.5 MiB at most in the store; a change brings it twice. */
   bodySize: 4 * 1024 * 1024,
-  /** Requests whose body is being read: with their size, this bounds the memory. */
+  /** Requests whose body is being read, or which wait for their turn: with their size, this bounds the memory. */
   underWay: 16,
+  /** A body that takes longer has to make room for another request: that of an API server is there at once. */
+  patience: 1_000,
   /** What is under way may take so long to end when the port is closed. */
   closing: 2_000,
 };
@@ -41,6 +44,15 @@ export interface AdmissionServerOptions {
   logger: Logger;
   /** Only clients with a certificate of an authority of the context are let in. */
   clientCertificates: boolean;
+  /** Milliseconds that a body may take where others wait; a second by default. */
+  patience?: number;
+}
+
+/** A request whose body is being read. */
+interface Reading {
+  since: number;
+  /** Ends it with a refusal. */
+  giveUp(refusal: HttpRefusal): void;
 }
 
 /**
@@ -50,7 +62,12 @@ export interface AdmissionServerOptions {
 export class AdmissionServer {
   readonly #options: AdmissionServerOptions;
   readonly #server: Server;
-  #underWay = 0;
+  readonly #connections = new ConnectionLimit(LIMITS.connections);
+  /** Oldest first. */
+  readonly #reading = new Set<Reading>();
+  /** Those whose body is there, and which are not answered yet. */
+  readonly #read = new Set<Reading>();
+  #turn: Promise<void> = Promise.resolve();
 
   constructor(options: AdmissionServerOptions) {
     this.#options = options;
@@ -70,9 +87,7 @@ export class AdmissionServer {
     this.#server.requestTimeout = LIMITS.requestTimeout;
     this.#server.timeout = LIMITS.idle;
     this.#server.keepAliveTimeout = LIMITS.keepAlive;
-    this.#server.maxConnections = LIMITS.connections;
-    // Or whoever holds connections without asking for anything would keep everybody else out.
-    this.#server.on("drop", () => this.#server.closeIdleConnections());
+    this.#server.on("connection", (socket: Socket) => this.#connections.opened(socket));
     // Neither is served; without a listener Node would hand the connection to nobody and leave it open.
     this.#server.on("upgrade", (_request, socket) => socket.destroy());
     this.#server.on("connect", (_request, socket) => socket.destroy());
@@ -109,9 +124,17 @@ export class AdmissionServer {
       this.#refuse(response, refusal);
       return;
     }
-    this.#underWay += 1;
+    const reading: Reading = {
+      since: performance.now(),
+      giveUp: (why) => {
+        response.once("finish", () => request.destroy());
+        this.#refuse(response, why);
+      },
+    };
+    this.#reading.add(reading);
     response.once("close", () => {
-      this.#underWay -= 1;
+      this.#reading.delete(reading);
+      this.#read.delete(reading);
     });
     const parts: Buffer[] = [];
     let size = 0;
@@ -121,7 +144,10 @@ export class AdmissionServer {
       else if (!response.headersSent) this.#refuse(response, TOO_LARGE);
     });
     request.on("end", () => {
-      if (!response.headersSent) this.#answer(Buffer.concat(parts), response);
+      if (response.headersSent) return;
+      this.#reading.delete(reading);
+      this.#read.add(reading);
+      this.#inTurn(() => this.#answer(Buffer.concat(parts), response));
     });
     // A client that leaves ends its request; there is nobody to tell.
     request.on("error", () => undefined);
@@ -134,10 +160,27 @@ export class AdmissionServer {
     if (!/^application\/json\s*(;|$)/i.test(request.headers["content-type"] ?? "")) return WRONG_TYPE;
     if (Number(request.headers["content-length"] ?? 0) > LIMITS.bodySize) return TOO_LARGE;
     if (!this.#options.complete()) return INCOMPLETE;
-    return this.#underWay >= LIMITS.underWay ? BUSY : undefined;
+    if (this.#reading.size + this.#read.size < LIMITS.underWay) return undefined;
+    const [oldest] = this.#reading;
+    const patience = this.#options.patience ?? LIMITS.patience;
+    if (oldest === undefined || performance.now() - oldest.since <= patience) return BUSY;
+    this.#reading.delete(oldest);
+    oldest.giveUp(SLOW);
+    return undefined;
+  }
+
+  /** One answer after another, and as much time for everything else as each has taken: the proxy may run in this process. */
+  #inTurn(answer: () => void): void {
+    this.#turn = this.#turn.then(async () => {
+      const begun = performance.now();
+      answer();
+      await new Promise((resolve) => setTimeout(resolve, performance.now() - begun));
+    });
   }
 
   #answer(body: Buffer, response: ServerResponse): void {
+    // The client has left, or had to make room.
+    if (response.headersSent || response.destroyed) return;
     const { counters, logger, model, checker, follows, now } = this.#options;
     const begun = performance.now();
     try {
@@ -146,6 +189,7 @@ export class AdmissionServer {
       const text = JSON.stringify(reviewOf(request, verdict));
       counters.answered(verdict.answer);
       counters.took((performance.now() - begun) / 1000);
+      if (response.socket !== null) this.#connections.wasOfUse(response.socket);
       send(response, 200, "application/json", text);
     } catch (error) {
       if (error instanceof ReviewError || error instanceof SyntaxError) {
@@ -190,6 +234,7 @@ const INCOMPLETE: HttpRefusal = {
   message: "the objects of the cluster are still being read",
   answer: "unavailable",
 };
+const SLOW: HttpRefusal = { status: 408, message: "others wait for their turn", answer: "busy" };
 /** The API server asks again where it is told when to. */
 const BUSY: HttpRefusal = {
   status: 429,

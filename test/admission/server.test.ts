@@ -169,7 +169,7 @@ describe("wrong requests", () => {
   });
 
   it("are not waited for beyond a number: more at once are answered 429, with the time to ask again", async () => {
-    const { port, counters } = await startAdmission();
+    const { port, counters } = await startAdmission("", { patience: 600_000 });
     const begun = await Promise.all(Array.from({ length: 16 }, () => begin(port, 9)));
     const { status, headers } = await post(port, reviewFor(GOOD));
     expect([status, headers["retry-after"]]).toEqual([429, "1"]);
