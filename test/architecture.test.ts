@@ -20,7 +20,7 @@ const LAYERS = [
   ],
   ["controller/model"],
   ["controller/resources"],
-  ["controller/observability", "controller/errors.ts", "controller/core-file.ts"],
+  ["controller/observability", "controller/errors.ts", "controller/core-file.ts", "controller/private-folder.ts"],
   ["core-wasm/binding"],
 ];
 const CORE = "core-wasm/assembly";

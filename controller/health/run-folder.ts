@@ -1,17 +1,8 @@
 import { randomBytes } from "node:crypto";
-import {
-  chmodSync,
-  lstatSync,
-  mkdirSync,
-  mkdtempSync,
-  readdirSync,
-  readFileSync,
-  renameSync,
-  rmSync,
-  writeFileSync,
-} from "node:fs";
+import { mkdtempSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { claimFolder, PRIVATE } from "../private-folder.js";
 
 /** How a probe process can be spoken to. */
 export interface ProbeAddress {
@@ -37,16 +28,12 @@ export class RunFolder {
   ) {}
 
   /**
-   * `health` in a folder that stays, made with mode 0700 if it is not there. Throws an Error for one that others can look
-   * into, or that is not ours.
+   * `health` in a folder that stays, made with mode 0700 if it is not there; without what others have put into it. Throws an
+   * Error for one that is not ours.
    */
   static stable(parent: string): RunFolder {
     const path = join(parent, FOLDER);
-    mkdirSync(path, { recursive: true, mode: 0o700 });
-    const found = lstatSync(path);
-    const ours = process.getuid === undefined || found.uid === process.getuid();
-    if (!found.isDirectory() || !ours) throw new Error(`${path} is no folder of our own`);
-    if ((found.mode & 0o077) !== 0) chmodSync(path, 0o700);
+    claimFolder(path, PRIVATE);
     return checked(new RunFolder(path, true));
   }
 
@@ -77,7 +64,10 @@ export class RunFolder {
     if (!this.stable) return;
     const made = join(this.path, `${RECORD}.new`);
     rmSync(made, { force: true });
-    writeFileSync(made, JSON.stringify({ socket: socket.slice(this.path.length + 1), token }), { mode: 0o600 });
+    writeFileSync(made, JSON.stringify({ socket: socket.slice(this.path.length + 1), token }), {
+      mode: 0o600,
+      flag: "wx",
+    });
     renameSync(made, join(this.path, RECORD));
   }
 

@@ -52,6 +52,12 @@ export async function ownNginx({ compiler, logger }: Parts, options: NginxOption
   const library = await nativeCore({ say });
   const ports = { http: await portOf(options.http), https: await portOf(options.https) };
   const folder = options.runDir === undefined ? NginxFolder.temporary() : NginxFolder.stable(options.runDir);
+  if (folder.foreign.length > 0) logger.warn("taken out of the run folder: it was not ours", { paths: folder.foreign });
+  if (folder.stays && folder.isReplaceable) {
+    logger.warn("others can write where the run folder is: they could put another one in its place", {
+      path: folder.path,
+    });
+  }
   try {
     const certificate = keepCertificate(folder, options.defaultCertificate);
     const user = await workerUser(folder, options.user, logger);

@@ -1,7 +1,6 @@
 import { randomBytes } from "node:crypto";
 import {
   chmodSync,
-  lstatSync,
   mkdirSync,
   mkdtempSync,
   readFileSync,
@@ -12,11 +11,10 @@ import {
 } from "node:fs";
 import { tmpdir } from "node:os";
 import { basename, dirname, join } from "node:path";
+import { claimFolder, isReplaceable, PASSABLE, PRIVATE } from "../../private-folder.js";
 
 const FOLDER = "nginx";
 const TEMP_FOLDER = "nginx-temp";
-/** Others may go through, and see nothing: for a folder on the way to what is theirs. */
-const PASSABLE = 0o711;
 const SOCKET = "control.sock";
 /** No longer than the other one. */
 const CLAIM = "owner.sock";
@@ -53,6 +51,8 @@ export class NginxFolder {
     readonly path: string,
     private readonly kind: "stable" | "temporary" | "foreign",
     socketName = SOCKET,
+    /** Paths of what others had put there, and which was taken away. */
+    readonly foreign: readonly string[] = [],
   ) {
     this.socket = join(path, socketName);
     this.temp = join(dirname(path), TEMP_FOLDER);
@@ -75,9 +75,8 @@ export class NginxFolder {
   static stable(parent: string): NginxFolder {
     mkdirSync(parent, { recursive: true, mode: PASSABLE });
     const path = join(realpathSync(parent), FOLDER);
-    ownFolder(path, 0o700);
-    ownFolder(join(dirname(path), TEMP_FOLDER), PASSABLE);
-    return new NginxFolder(path, "stable");
+    const foreign = claim(path);
+    return new NginxFolder(path, "stable", SOCKET, foreign);
   }
 
   /** A fresh one, for an NGINX that ends with its controller. */
@@ -85,14 +84,18 @@ export class NginxFolder {
     const parent = realpathSync(mkdtempSync(join(tmpdir(), "njet-kic-nginx-")));
     chmodSync(parent, PASSABLE);
     const path = join(parent, FOLDER);
-    ownFolder(path, 0o700);
-    ownFolder(join(parent, TEMP_FOLDER), PASSABLE);
+    claim(path);
     return new NginxFolder(path, "temporary");
   }
 
   /** That of an NGINX which somebody else runs, by its control socket. Throws an Error where its token can't be read. */
   static of(socket: string): NginxFolder {
     return new NginxFolder(dirname(socket), "foreign", basename(socket));
+  }
+
+  /** True if somebody else could put another folder in the place of this one. */
+  get isReplaceable(): boolean {
+    return isReplaceable(dirname(this.path));
   }
 
   /** True if the folder stays when its controller ends. */
@@ -109,7 +112,7 @@ export class NginxFolder {
     }
     const made = `${path}.new`;
     rmSync(made, { force: true });
-    writeFileSync(made, content, { mode: 0o600 });
+    writeFileSync(made, content, { mode: 0o600, flag: "wx" });
     renameSync(made, path);
     return true;
   }
@@ -135,13 +138,15 @@ export class NginxFolder {
   }
 }
 
-/** Makes a folder if it is not there, and sees to its mode. Throws an Error for one that is not ours. */
-function ownFolder(path: string, mode: number): void {
-  mkdirSync(path, { recursive: true, mode });
-  const found = lstatSync(path);
-  const ours = process.getuid === undefined || found.uid === process.getuid();
-  if (!found.isDirectory() || !ours) throw new Error(`${path} is no folder of our own`);
-  if ((found.mode & 0o777) !== mode) chmodSync(path, mode);
+/** Both folders, without what is not ours. Answers the paths of what was taken away. */
+function claim(path: string): string[] {
+  const temp = join(dirname(path), TEMP_FOLDER);
+  // Folders in there are the workers'.
+  const kept = { foreignFolders: true };
+  return [
+    ...claimFolder(path, PRIVATE).map((name) => join(path, name)),
+    ...claimFolder(temp, PASSABLE, kept).map((name) => join(temp, name)),
+  ];
 }
 
 function readToken(file: string): string {
