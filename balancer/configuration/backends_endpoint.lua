@@ -43,16 +43,21 @@ function endpoint.post()
   local contents, names = read(list)
   local function records()
     local changes = {}
-    local function add(one) changes[#changes + 1] = one end
+    local compared = 0
+    local function add(name, content)
+      changes[#changes + 1] = answer.record(record.BACKEND, name, content)
+      compared = compared + 1
+      answer.take_turns(compared)
+    end
     -- What goes makes room for what comes.
     for _, name in ipairs(backends.names()) do
-      if not contents[name] then add(answer.record(record.BACKEND, name, nil)) end
+      if not contents[name] then add(name, nil) end
     end
-    for _, name in ipairs(names) do add(answer.record(record.BACKEND, name, contents[name])) end
-    add(answer.record(record.SETTING, INITIALIZED, "true"))
+    for _, name in ipairs(names) do add(name, contents[name]) end
+    changes[#changes + 1] = answer.record(record.SETTING, INITIALIZED, "true")
     return changes
   end
-  return answer.take(records, function(changes) return answer.counts(record.BACKEND, changes) end)
+  return answer.take_in_slices("backends", records, function(changes) return answer.counts(record.BACKEND, changes) end)
 end
 
 --- `GET`: the backends that are in force, in the order of their names.

@@ -16,6 +16,7 @@ local bit = require "bit"
 local crc32 = ngx.crc32_long
 local bxor, rol, tohex = bit.bxor, bit.rol, bit.tohex
 local byte, format, gmatch, match, sub = string.byte, string.format, string.gmatch, string.match, string.sub
+local claim = require "balancer.state.claim"
 local record = require "balancer.state.record"
 
 local dict = ngx.shared.njet_kic_state
@@ -26,8 +27,8 @@ local store = {}
 local LOGS_KEPT = 32
 --- Bytes of the dict that pieces leave free, for logs and what workers say.
 local RESERVE = 128 * 1024
---- Seconds after which a lock is nobody's, whatever its holder does.
-local LOCK_TIME = 30
+--- Who writes.
+local LOCK = "lock"
 --- Bytes of a dict's node beside key and value, rounded up; of a page of its memory.
 local NODE, PAGE = 128, 4096
 local EVERYTHING = "*"
@@ -153,17 +154,6 @@ function store.has_room(records)
   return true
 end
 
-local function lock(who)
-  local holder = dict:get("lock")
-  if holder then
-    local worker, pid = match(holder, "^(%S+) (%d+)$")
-    local said = dict:get("w:" .. worker)
-    -- Somebody else has the place of the worker that held it: it has died.
-    if said and match(said, "^%d+") ~= pid then dict:delete("lock") end
-  end
-  return dict:add("lock", who, LOCK_TIME)
-end
-
 --- One record into the dict. Answers the new checksum and count, and whether it was taken.
 local function write_piece(one, low, high, count)
   local name = record.name(one.kind, one.key)
@@ -206,12 +196,11 @@ end
 -- @return the number of the batch and an array of the records for which there is no room, or nil and why:
 --   "locked" (somebody else writes, try again) or "no memory" (nothing was taken)
 function store.write(records, options)
-  local who = (ngx.worker.id() or "agent") .. " " .. ngx.worker.pid()
-  if not lock(who) then return nil, "locked" end
+  if not claim.take(LOCK) then return nil, "locked" end
   if type(records) == "function" then
     local fine, made, why = pcall(records)
     if not fine or not made then
-      dict:delete("lock")
+      claim.release(LOCK)
       if not fine then error(made, 0) end
       return nil, why
     end
@@ -229,7 +218,7 @@ function store.write(records, options)
   -- The oldest goes first, to make room.
   dict:delete("log:" .. seq - LOGS_KEPT)
   if not dict:safe_set(log, names) then
-    dict:delete("lock")
+    claim.release(LOCK)
     return nil, "no memory"
   end
   local refused = {}
@@ -245,7 +234,7 @@ function store.write(records, options)
   dict:safe_set("count", count)
   if options.generation then dict:safe_set("generation", options.generation) end
   dict:safe_set("seq", seq)
-  dict:delete("lock")
+  claim.release(LOCK)
   return seq, refused
 end
 

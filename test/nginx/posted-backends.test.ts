@@ -137,6 +137,49 @@ describe.skipIf(noNginx)("the dynamic upstream API: backends", () => {
     expect(answered).toBeGreaterThan(20);
   });
 
+  it("thousands of new backends come into force in slices, between which requests of every worker are answered", async () => {
+    const nginx = await ConfigurationNginx.start({ workers: 2, stateSize: 64 });
+    const peer = await namedPeer("served");
+    const backends = Array.from({ length: 3000 }, (_, i) => ({ name: `ns-svc-${i}`, endpoints: endpointsOf(peer) }));
+    let posted = false;
+    const post = nginx.backends(...backends).then((answer) => {
+      posted = true;
+      return answer;
+    });
+    const isThere = async (name: string) => (await nginx.ask(name)).status === 200;
+    while (!(await isThere("ns-svc-0"))) expect(posted).toBe(false);
+    let between = 0;
+    while (!(await isThere("ns-svc-2999"))) between++;
+    expect(between).toBeGreaterThan(20);
+    expect(await post).toMatchObject({ changed: 3000, removed: 0, late: [], failures: [] });
+  });
+
+  it("a post whose client leaves is brought to its end, and the next one is taken", async () => {
+    const nginx = await ConfigurationNginx.start({ workers: 2, stateSize: 64 });
+    const peer = await namedPeer("served");
+    const backends = Array.from({ length: 2000 }, (_, i) => ({ name: `ns-svc-${i}`, endpoints: endpointsOf(peer) }));
+    const left = nginx.leave("/configuration/backends", JSON.stringify(backends));
+    await expect.poll(async () => (await nginx.ask("ns-svc-0")).status, { timeout: 30_000 }).toBe(200);
+    left();
+    await expect.poll(async () => (await nginx.ask("ns-svc-1999")).status, { timeout: 30_000 }).toBe(200);
+    expect(await nginx.backends(...backends.slice(0, 1))).toMatchObject({ changed: 0, removed: 1999 });
+  });
+
+  it("a post whose worker is killed is not in the way of the next one", async () => {
+    const nginx = await ConfigurationNginx.start({ workers: 1, stateSize: 64 });
+    const peer = await namedPeer("served");
+    const backends = Array.from({ length: 3000 }, (_, i) => ({ name: `ns-svc-${i}`, endpoints: endpointsOf(peer) }));
+    const post = nginx.post("/configuration/backends", backends).catch(() => "broken off");
+    await expect.poll(async () => (await nginx.ask("ns-svc-0")).status, { timeout: 30_000 }).toBe(200);
+    const [{ pid }] = (await nginx.nginx.client.state()).workers;
+    process.kill(pid, "SIGKILL");
+    expect(await post).toBe("broken off");
+    // Another worker has the place of the dead one soon, and with it what that had for itself.
+    const again = () => nginx.backends(...backends).then(({ changed }) => changed, String);
+    await expect.poll(again, { timeout: 30_000 }).toBeLessThan(3000);
+    expect(await nginx.asked(1, "ns-svc-2999")).toEqual(["served"]);
+  });
+
   it("ships only the backends that differ", async () => {
     const nginx = await ConfigurationNginx.start();
     const backends = Array.from({ length: 500 }, (_, i) => ({ name: `ns-svc-${i}`, endpoints: endpointsOf(1000 + i) }));

@@ -55,12 +55,23 @@ export class ConfigurationNginx {
     });
   }
 
+  /** Posts a body, and answers how to leave before the answer is there. */
+  leave(path: string, body: string): () => void {
+    const headers = { Authorization: `Bearer ${this.nginx.token}` };
+    const sent = request({ socketPath: this.nginx.controlSocket, path, method: "POST", headers, agent: false });
+    sent.on("error", () => undefined);
+    sent.end(body);
+    return () => sent.destroy();
+  }
+
   post(path: string, body: unknown): Promise<ControlAnswer> {
     return this.control(path, { method: "POST", body: typeof body === "string" ? body : JSON.stringify(body) });
   }
 
   /** Posts backends; throws unless they are taken. Answers what was said. */
-  async backends(...backends: Backend[]): Promise<{ seq: number; changed: number; removed: number }> {
+  async backends(
+    ...backends: Backend[]
+  ): Promise<{ seq: number; changed: number; removed: number; late: number[]; failures: unknown[] }> {
     const { status, body } = await this.post("/configuration/backends", backends);
     if (status !== 201) throw new Error(`${status}: ${body}`);
     return JSON.parse(body);
