@@ -8,6 +8,7 @@ import { TrustedNetworks } from "../proxies/embedded/client-address.js";
 import { NotAnswering } from "../proxies/nginx/control-client.js";
 import { PartUnavailable } from "../proxies/nginx/parts.js";
 import { checkAdmissionOptions } from "./admission.js";
+import { type CompileOptions, runCompile } from "./compile.js";
 import { type LintOptions, runLint } from "./lint.js";
 import { type MatchOptions, runMatch, runMatchFile } from "./match.js";
 import { modelOptions } from "./model-options.js";
@@ -138,6 +139,13 @@ Examples:
   njet-kic lint examples/cafe
   njet-kic lint --json ingress.yaml services/`;
 
+const COMPILE_HELP = `
+Exit status: 0 written, 1 nothing is written because of --strict, 2 the folder can't be read or the file not be written.
+The file holds no secrets. core-wasm/BUNDLE.md describes it.
+
+Example:
+  njet-kic compile --config-dir examples/cafe --out cafe.njkb`;
+
 const program = new Command("njet-kic")
   .description("Ingress controller for OpenNJet and NGINX whose decisions are made by one WebAssembly core")
   .version(PACKAGE_VERSION)
@@ -208,6 +216,16 @@ withModel(program.command("match"))
         ? runMatch(core, { url: url ?? "", method, headers, client }, options, process.stdout, process.stderr)
         : runMatchFile(core, requests, options, process.stdout, process.stderr);
     await finish(status);
+  });
+
+withModel(program.command("compile"))
+  .description("write the rules and peers of a folder as one file, for host programs of core.wasm")
+  .requiredOption("--config-dir <dir>", "folder of YAML and JSON files")
+  .requiredOption("--out <file>", "file to write; it is replaced whole, or stays as it is")
+  .option("--strict", "write nothing if any object or file is Invalid", false)
+  .addHelpText("after", COMPILE_HELP)
+  .action(async (options: CompileOptions) => {
+    await finish(runCompile(await loadCore(), options, process.stdout, process.stderr));
   });
 
 interface MatchInput {
