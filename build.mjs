@@ -11,7 +11,8 @@ const root = dirname(fileURLToPath(import.meta.url));
 const quiet = process.argv.includes("--quiet");
 const force = process.argv.includes("--force");
 const SOURCES = ["core-wasm", "controller", "bench", "test"];
-const SETTINGS = ["package.json", "package-lock.json", "tsconfig.json", "asconfig.json"];
+const ENVOY_FILTER = "core-wasm/hosts/envoy/asconfig.json";
+const SETTINGS = ["package.json", "package-lock.json", "tsconfig.json", "asconfig.json", ENVOY_FILTER];
 
 const [major, minor] = process.versions.node.split(".").map(Number);
 if (major < 20 || (major === 20 && minor < 19)) {
@@ -66,9 +67,12 @@ function build() {
   if (!force && stamped(stamp, wanted)) return;
   rmSync(join(root, "dist"), { recursive: true, force: true });
   mkdirSync(join(root, "dist"));
+  const asc = join("node_modules", "assemblyscript", "bin", "asc.js");
   say("compiling the core");
-  run(process.execPath, [join("node_modules", "assemblyscript", "bin", "asc.js"), "--target", "release"]);
+  run(process.execPath, [asc, "--target", "release"]);
   linkCore();
+  say("compiling the filter of Envoy");
+  run(process.execPath, [asc, "--config", ENVOY_FILTER, "--target", "release"]);
   say("compiling TypeScript");
   run(process.execPath, [join("node_modules", "typescript", "bin", "tsc"), "-p", "tsconfig.json"]);
   writeFileSync(stamp, wanted);

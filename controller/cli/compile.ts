@@ -1,5 +1,3 @@
-import { randomBytes } from "node:crypto";
-import { open, rename, rm } from "node:fs/promises";
 import type { Core } from "../../core-wasm/binding/core.js";
 import { bundleOf } from "../model/bundle.js";
 import type { RoutingModel } from "../model/routing-model.js";
@@ -8,6 +6,7 @@ import { plain } from "../resources/problem.js";
 import type { LintOutput } from "./lint.js";
 import { loadModel } from "./load-model.js";
 import type { ModelChoices } from "./model-options.js";
+import { writeWhole } from "./write-whole.js";
 
 /** Options of `compile`. */
 export interface CompileOptions extends ModelChoices {
@@ -61,23 +60,5 @@ function* invalidObjects(model: RoutingModel): Iterable<string> {
     if (state !== "Invalid") continue;
     const details = problems.map(({ path, code, message }) => `${path === "" ? "" : `${path}: `}${message} (${code})`);
     yield `${plain(refText(ref))} is Invalid: ${details.join("; ")}`;
-  }
-}
-
-/** Puts a file in place whole or not at all: a host that watches it never reads a part. */
-async function writeWhole(path: string, bytes: Uint8Array): Promise<void> {
-  const made = `${path}.${randomBytes(6).toString("hex")}.part`;
-  try {
-    const file = await open(made, "wx", 0o644);
-    try {
-      await file.writeFile(bytes);
-      await file.sync();
-    } finally {
-      await file.close();
-    }
-    await rename(made, path);
-  } catch (error) {
-    await rm(made, { force: true });
-    throw error;
   }
 }

@@ -9,6 +9,7 @@ import { NotAnswering } from "../proxies/nginx/control-client.js";
 import { PartUnavailable } from "../proxies/nginx/parts.js";
 import { checkAdmissionOptions } from "./admission.js";
 import { type CompileOptions, runCompile } from "./compile.js";
+import { type EnvoyResourceOptions, runEnvoyResource } from "./envoy-resource.js";
 import { type LintOptions, runLint } from "./lint.js";
 import { type MatchOptions, runMatch, runMatchFile } from "./match.js";
 import { modelOptions } from "./model-options.js";
@@ -146,6 +147,12 @@ The file holds no secrets. core-wasm/BUNDLE.md describes it.
 Example:
   njet-kic compile --config-dir examples/cafe --out cafe.njkb`;
 
+const ENVOY_RESOURCE_HELP = `
+Exit status: 0 written, 2 the bundle is not sound, or a file can't be read or written. core-wasm/hosts/envoy/README.md tells more.
+
+Example:
+  njet-kic envoy-resource cafe.njkb --filter /etc/envoy/njet/envoy-filter.wasm --out /etc/envoy/njet/filter.pb`;
+
 const program = new Command("njet-kic")
   .description("Ingress controller for OpenNJet and NGINX whose decisions are made by one WebAssembly core")
   .version(PACKAGE_VERSION)
@@ -226,6 +233,24 @@ withModel(program.command("compile"))
   .addHelpText("after", COMPILE_HELP)
   .action(async (options: CompileOptions) => {
     await finish(runCompile(await loadCore(), options, process.stdout, process.stderr));
+  });
+
+program
+  .command("envoy-resource")
+  .description("write Envoy's filter with a bundle as a file that Envoy watches")
+  .argument("<bundle>", "file that compile has written")
+  .requiredOption("--out <file>", "file to write, in a folder that Envoy watches; it is replaced whole, or stays as it is")
+  .requiredOption("--filter <path>", "path of envoy-filter.wasm on the machine of Envoy")
+  .option("--name <name>", "name of the filter in http_filters", "njet_kic")
+  .addOption(
+    new Option("--clusters <what>", "what the header x-njet-cluster names: how peers are spoken to, or the upstream")
+      .choices(["transport", "upstream"])
+      .default("transport"),
+  )
+  .option("--decide-secret-file <file>", "let those who know the secret in this file ask what would be decided")
+  .addHelpText("after", ENVOY_RESOURCE_HELP)
+  .action(async (bundle: string, options: EnvoyResourceOptions) => {
+    await finish(runEnvoyResource(await loadCore(), bundle, options, process.stdout, process.stderr));
   });
 
 interface MatchInput {
