@@ -1,5 +1,6 @@
 import { loadCore } from "../../controller/core-file.js";
 import { nativeParts } from "../native/worker.js";
+import { findGo, runGo } from "./go.js";
 import { replayInWorker } from "./native.js";
 import { replay } from "./suite.js";
 
@@ -28,6 +29,14 @@ export const HOSTS: ConformanceHost[] = [
       const parts = await nativeParts();
       if (parts.reason !== undefined) return { skipped: parts.reason };
       return { replay: (folder) => replayInWorker(parts, folder) };
+    },
+  },
+  {
+    name: "Go, by wazero",
+    async prepare() {
+      const found = findGo();
+      if ("skipped" in found) return found;
+      return { replay: (folder) => runGo(found.go, ["run", "./internal/replay", folder]) };
     },
   },
 ];
