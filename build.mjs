@@ -60,6 +60,18 @@ function install() {
   writeFileSync(stamp, wanted);
 }
 
+/**
+ * A Go module is fetched from the repository, where nothing is built: so the core stands in the module's folder as a file of the
+ * repository, and changes with it.
+ */
+function copyCore() {
+  const folder = join(root, "core-wasm", "hosts", "go");
+  if (!existsSync(folder)) return;
+  const made = readFileSync(join(root, "dist", "core.wasm"));
+  const path = join(folder, "core.wasm");
+  if (!existsSync(path) || !readFileSync(path).equals(made)) writeFileSync(path, made);
+}
+
 function build() {
   const stamp = join(root, "dist", ".built");
   const files = [...SETTINGS.map((name) => join(root, name)), ...SOURCES.flatMap(sourceFiles)];
@@ -71,6 +83,7 @@ function build() {
   say("compiling the core");
   run(process.execPath, [asc, "--target", "release"]);
   linkCore();
+  copyCore();
   say("compiling the filter of Envoy");
   run(process.execPath, [asc, "--config", ENVOY_FILTER, "--target", "release"]);
   say("compiling TypeScript");

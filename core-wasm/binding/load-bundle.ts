@@ -83,7 +83,7 @@ const SET_KEY = 64;
 const SET_KEY_LENGTH = 68;
 
 /** The key of a peer set's image, which the core has accepted. */
-function peerSetKey(image: Uint8Array): string {
+export function peerSetKey(image: Uint8Array): string {
   const view = new DataView(image.buffer, image.byteOffset, image.byteLength);
   const start = view.getUint32(SET_KEY, true);
   return new TextDecoder().decode(image.subarray(start, start + view.getUint32(SET_KEY_LENGTH, true)));
