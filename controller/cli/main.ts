@@ -239,7 +239,10 @@ program
   .command("envoy-resource")
   .description("write Envoy's filter with a bundle as a file that Envoy watches")
   .argument("<bundle>", "file that compile has written")
-  .requiredOption("--out <file>", "file to write, in a folder that Envoy watches; it is replaced whole, or stays as it is")
+  .requiredOption(
+    "--out <file>",
+    "file to write, in a folder that Envoy watches; it is replaced whole, or stays as it is",
+  )
   .requiredOption("--filter <path>", "path of envoy-filter.wasm on the machine of Envoy")
   .option("--name <name>", "name of the filter in http_filters", "njet_kic")
   .addOption(

@@ -1,4 +1,6 @@
 import { loadCore } from "../../controller/core-file.js";
+import { noEnvoy } from "../envoy/installation.js";
+import { replayInEnvoy, replayInHost } from "../envoy/replay.js";
 import { nativeParts } from "../native/worker.js";
 import { findGo, runGo } from "./go.js";
 import { replayInWorker } from "./native.js";
@@ -37,6 +39,18 @@ export const HOSTS: ConformanceHost[] = [
       const found = findGo();
       if ("skipped" in found) return found;
       return { replay: (folder) => runGo(found.go, ["run", "./internal/replay", folder]) };
+    },
+  },
+  {
+    name: "the filter of Envoy, in a small host of proxy-wasm",
+    async prepare() {
+      return { replay: replayInHost };
+    },
+  },
+  {
+    name: "the filter of Envoy, in Envoy",
+    async prepare() {
+      return noEnvoy === undefined ? { replay: replayInEnvoy } : { skipped: noEnvoy };
     },
   },
 ];

@@ -4,6 +4,7 @@ import { join } from "node:path";
 import type { SuiteRequest } from "../conformance/decision-line.js";
 import { encodeHeaderMap } from "./header-map.js";
 import { ProxyWasmHost } from "./proxy-wasm-host.js";
+import { type EnvoyOptions, managerOf, RunningEnvoy } from "./running-envoy.js";
 
 /** Lets the filter answer questions. */
 export const SECRET = "secret-of-the-conformance-suite";
@@ -61,3 +62,31 @@ export async function replayInHost(folder: string): Promise<string> {
     },
   });
 }
+
+/** The filter in a worker of a real Envoy. */
+export async function replayInEnvoy(folder: string): Promise<string> {
+  let envoy: RunningEnvoy | undefined;
+  try {
+    return await replay(folder, {
+      async bundle(bytes) {
+        if (envoy === undefined) envoy = await RunningEnvoy.start({ bundle: bytes, ...ASKED });
+        else envoy.write(bytes);
+        await envoy.serves(bytes, SECRET);
+      },
+      async ask(request) {
+        const answer = await envoy?.get("any.example.com", "/", { "x-njet-decide": questionOf(request) });
+        return answer?.status === 200 ? answer.body : `${answer?.status} ${JSON.stringify(request)}\n`;
+      },
+    });
+  } finally {
+    await envoy?.close();
+  }
+}
+
+/** Questions about the longest requests are themselves long. */
+const ASKED: Pick<EnvoyOptions, "options" | "edit"> = {
+  options: [`decide=${SECRET}`],
+  edit: ({ static_resources: { listeners } }) => {
+    managerOf(listeners[0]).max_request_headers_kb = 1024;
+  },
+};

@@ -1,14 +1,14 @@
 /** Does with a request what was decided, and with its answer what the decision asks for. */
 import {
   I_FLAGS,
+  I_KEY,
+  I_KEY_LENGTH,
   I_MAX_CONNS,
   I_MAX_FAILS,
   I_METHOD,
   I_SIZE,
   METHOD_LEAST_CONN,
   METHOD_RANDOM_TWO,
-  I_KEY,
-  I_KEY_LENGTH,
   P_ID_LENGTH,
   P_SESSION,
   peerAt,
@@ -77,8 +77,8 @@ import { P_CONTEXT, P_DESCRIPTIONS } from "./plugin";
 import { hostLength, targetLength } from "./request";
 import {
   applySettings,
-  firstSetting,
   FLAG_ALWAYS,
+  firstSetting,
   K_FLAGS,
   K_NAME,
   K_NAME_LENGTH,
@@ -130,7 +130,8 @@ function answer(context: usize): void {
   if (load<u32>(context, D_ACTION) == ACTION_REDIRECT) {
     addHeader(bytesOf(LOCATION), lengthOf(LOCATION), text, length);
     length = 0;
-  } else if (typeLength) addHeader(bytesOf(CONTENT_TYPE), lengthOf(CONTENT_TYPE), load<u32>(context, D_TYPE), typeLength);
+  } else if (typeLength)
+    addHeader(bytesOf(CONTENT_TYPE), lengthOf(CONTENT_TYPE), load<u32>(context, D_TYPE), typeLength);
   else length = 0;
   sendAnswer(status, length ? text : 0, length);
   dropGrowing(kept);
@@ -160,7 +161,7 @@ function passOn(stream: usize, plugin: usize, context: usize): void {
     setDestination(id, idLength);
   }
   if (!isCounted(peers)) return;
-  store<u32>(stream, load<u32>(((peers + load<u32>(peers, I_SIZE) + 3) & ~3) + (<usize>index << 2)), S_TOKEN);
+  store<u32>(stream, load<u32>(((peers + load<u32>(peers, I_SIZE) + 3) & ~3) + ((<usize>index) << 2)), S_TOKEN);
   store<u32>(stream, 1, S_COUNTED);
   store<u32>(stream, load<u32>(peers, I_MAX_FAILS) ? 1 : 0, S_FAILURES_COUNT);
 }
@@ -169,7 +170,10 @@ function passOn(stream: usize, plugin: usize, context: usize): void {
 function isCounted(peers: usize): bool {
   let method: u32 = load<u8>(peers, I_METHOD);
   if (method == METHOD_LEAST_CONN || method == METHOD_RANDOM_TWO) return true;
-  return (load<u8>(peers, I_FLAGS) & <u8>SET_BOUNDED) != 0 || load<u32>(peers, I_MAX_FAILS) + load<u32>(peers, I_MAX_CONNS) > 0;
+  return (
+    (load<u8>(peers, I_FLAGS) & <u8>SET_BOUNDED) != 0 ||
+    load<u32>(peers, I_MAX_FAILS) + load<u32>(peers, I_MAX_CONNS) > 0
+  );
 }
 
 /** Header changes of the request; what is to be done to the answer is kept with the stream. */

@@ -4,16 +4,8 @@ import { proxy_send_local_response } from "./env";
 import { clearGrowing, extend, growing, grownBytes, grownLength, putBytes } from "./growing";
 import { checkedName, checkName, cleanLength, cleanStart, cleanValue } from "./header-text";
 import { CONTENT_TYPE, LOCATION } from "./names";
-import {
-  FLAG_ALWAYS,
-  K_FLAGS,
-  K_NAME,
-  K_NAME_LENGTH,
-  K_TAG,
-  K_VALUE_LENGTH,
-  TAG_ADD_RESPONSE,
-} from "./settings";
 import { take } from "./scratch";
+import { FLAG_ALWAYS, K_FLAGS, K_NAME, K_NAME_LENGTH, K_TAG, K_VALUE_LENGTH, TAG_ADD_RESPONSE } from "./settings";
 import { ascii, bytesOf, decimal, lengthOf } from "./text";
 
 /** What Envoy's log says of an answer of the filter (response code details). */

@@ -13,10 +13,10 @@ import {
 } from "../../../assembly/image/layout";
 import { sameBytes } from "../../../assembly/memory/bytes";
 import { OK } from "../../../assembly/status";
-import { U_PEERS } from "../../../assembly/table/upstream-record";
-import { findUpstream } from "../../../assembly/table/upstreams";
 import { loadPeers } from "../../../assembly/table/peer-sets";
 import { loadShard } from "../../../assembly/table/shards";
+import { U_PEERS } from "../../../assembly/table/upstream-record";
+import { findUpstream } from "../../../assembly/table/upstreams";
 import { closeConfiguration, configurationAt, openConfiguration } from "./configuration";
 import { description, dropDescription, readDescription } from "./description";
 import { clearGrowing, dropGrowing, growing, grownBytes, grownLength, putBytes } from "./growing";

@@ -1,6 +1,15 @@
 /** A decision as one line of JSON: test/conformance/README.md, "The line of a decision". */
-import { I_FLAGS, I_KEY, I_KEY_LENGTH, P_ID_LENGTH, P_SESSION, peerAt, SET_STICKY } from "../../../assembly/balance/peer-set-layout";
+import {
+  I_FLAGS,
+  I_KEY,
+  I_KEY_LENGTH,
+  P_ID_LENGTH,
+  P_SESSION,
+  peerAt,
+  SET_STICKY,
+} from "../../../assembly/balance/peer-set-layout";
 import { ACTION_PROXY, ACTION_REDIRECT } from "../../../assembly/image/layout";
+import { ORIGIN_GUARD, ORIGIN_ROUTE } from "../../../assembly/match/evaluate";
 import {
   D_ACTION,
   D_HASH,
@@ -22,7 +31,6 @@ import {
   MARK_SESSION,
   X_GUARD,
 } from "../../../assembly/table/context";
-import { ORIGIN_GUARD, ORIGIN_ROUTE } from "../../../assembly/match/evaluate";
 import { putPattern } from "./bundle";
 import { dropGrowing, extend, growing, grownBytes, grownLength, putByte, putBytes, putHex, putNumber } from "./growing";
 import { firstSetting, flags, hasValue, name, nameLength, nextSetting, renderValue, tag } from "./settings";

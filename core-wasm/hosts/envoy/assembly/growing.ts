@@ -39,7 +39,7 @@ export function extend(text: usize, length: u32): usize {
   let wanted = <u64>at + <u64>length;
   if (wanted > 1 << 29) return 0;
   if (wanted > <u64>load<u32>(text, G_CAPACITY)) {
-    let capacity = max(FIRST, <u32>wanted << 1);
+    let capacity = max(FIRST, (<u32>wanted) << 1);
     let moved = alloc(capacity);
     if (!moved) return 0;
     memory.copy(moved, load<u32>(text, G_BYTES), at);

@@ -70,8 +70,7 @@ store<u32>(FRAMING, <u32>ascii("expect"), 48);
 /** True for a lower-case name of a header that frames a message. */
 export function isFraming(name: usize, length: u32): bool {
   for (let i: u32 = 0; i < FRAMING_COUNT; i++) {
-    if (isText(name, length, load<u32>(FRAMING + (<usize>i << 2)))) return true;
+    if (isText(name, length, load<u32>(FRAMING + ((<usize>i) << 2)))) return true;
   }
   return false;
 }
-

@@ -5,17 +5,10 @@
  * Plugin, 32 bytes: u32 id | u32 next plugin | u32 table (0: none yet) | u32 context | u32 descriptions of upstreams, by
  * peer set (word-map.ts) | u32 1 where failures of peers count | u32 checksum of the bundle | u32 zero
  */
-import { alloc, free } from "../../../assembly/memory/heap";
+
 import { context_new, table_free, table_new } from "../../../assembly/index";
-import {
-  checksum,
-  countsFailures,
-  loadBundle,
-  peerSetCount,
-  refusedRecord,
-  refusedStatus,
-  shardCount,
-} from "./bundle";
+import { alloc, free } from "../../../assembly/memory/heap";
+import { checksum, countsFailures, loadBundle, peerSetCount, refusedRecord, refusedStatus, shardCount } from "./bundle";
 import { dropDescription } from "./description";
 import { dropGrowing, growing, grownBytes, grownLength, putByte, putBytes, putHex, putNumber } from "./growing";
 import { LOG_ERROR, LOG_INFO, log } from "./host";

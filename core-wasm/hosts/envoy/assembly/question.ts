@@ -4,9 +4,10 @@
  * time; HEADERS, a header map in hexadecimal, takes the place of the request's own headers and connection (`:authority`,
  * `:path`, `:scheme`, `:method`, `:protocol`, `:source`).
  */
-import { peer_done } from "../../../assembly/index";
+
 import { I_SIZE } from "../../../assembly/balance/peer-set-layout";
 import { ACTION_PROXY } from "../../../assembly/image/layout";
+import { peer_done } from "../../../assembly/index";
 import { D_ACTION, D_PEER, D_PEERS, X_NOW } from "../../../assembly/table/context";
 import { addHeader, sendAnswer, startAnswer } from "./answer";
 import { decide } from "./decide";
@@ -79,7 +80,7 @@ export function answerQuestion(plugin: usize): void {
 function release(context: usize): void {
   let peers: usize = load<u32>(context, D_PEERS);
   let tokens = (peers + load<u32>(peers, I_SIZE) + 3) & ~3;
-  peer_done(context, load<u32>(tokens + (<usize>load<u32>(context, D_PEER) << 2)), 0);
+  peer_done(context, load<u32>(tokens + ((<usize>load<u32>(context, D_PEER)) << 2)), 0);
 }
 
 function readHeaders(): bool {

@@ -50,7 +50,7 @@ export let pairValueLength: u32 = 0;
 export function firstPair(): void {
   left = pairs ? load<u32>(pairs) : 0;
   lengths = pairs + 4;
-  following = lengths + (<usize>left << 3);
+  following = lengths + ((<usize>left) << 3);
 }
 
 /** Goes on to the next pair. False after the last one. */
@@ -79,10 +79,10 @@ export function readRequest(): bool {
 export function readAsked(map: usize, length: u32): bool {
   if (length < 4) return false;
   let end = <u64>map + <u64>length;
-  let at = <u64>map + 4 + (<u64>load<u32>(map) << 3);
+  let at = <u64>map + 4 + ((<u64>load<u32>(map)) << 3);
   if (at > end) return false;
   for (let i: u32 = 0; i < load<u32>(map); i++) {
-    let sizes = map + 4 + (<usize>i << 3);
+    let sizes = map + 4 + ((<usize>i) << 3);
     at += <u64>load<u32>(sizes) + <u64>load<u32>(sizes, 4) + 2;
     if (at > end) return false;
   }

@@ -5,12 +5,13 @@
  * Kept: u32 tag | u32 flags | u32 length of the name | u32 length of the value | name, value, padded to 4. A session cookie
  * has the tag 0.
  */
-import { render_setting } from "../../../assembly/index";
+
 import { pad4, SETTING_HEADER, TAG_ERROR_HEADER, TAG_ERROR_RETURN } from "../../../assembly/image/layout";
+import { render_setting } from "../../../assembly/index";
 import { D_RENDERED, D_SETTINGS, D_SETTINGS_LENGTH } from "../../../assembly/table/context";
 import { extend, putBytes, putWord } from "./growing";
 import { checkedName, checkName, cleanLength, cleanStart, cleanValue } from "./header-text";
-import { removeNamedHeader, REQUEST, setNamedHeader } from "./host";
+import { REQUEST, removeNamedHeader, setNamedHeader } from "./host";
 import { AUTHORITY, HOST } from "./names";
 import { firstPair, nextPair, pairName, pairNameLength } from "./request";
 import { ascii, beginsWith, bytesOf, isText, lengthOf } from "./text";

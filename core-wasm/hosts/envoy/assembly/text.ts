@@ -9,7 +9,7 @@ export function ascii(literal: string): usize {
   if (!text) unreachable();
   store<u32>(text, length);
   // Literals are UTF-16 in static data.
-  for (let i = 0; i < length; i++) store<u8>(text + i, load<u16>(changetype<usize>(literal) + (<usize>i << 1)), 4);
+  for (let i = 0; i < length; i++) store<u8>(text + i, load<u16>(changetype<usize>(literal) + ((<usize>i) << 1)), 4);
   return text;
 }
 

@@ -2,8 +2,9 @@
  * A map from words that are not 0 to words, with open addressing. Map: u32 mask | u32 count | address of the slots; slot:
  * u32 key (0: free), u32 value. At most half of the slots are taken.
  */
-import { alloc, free } from "../../../assembly/memory/heap";
+
 import { mix32 } from "../../../assembly/memory/bytes";
+import { alloc, free } from "../../../assembly/memory/heap";
 
 const M_MASK: usize = 0;
 const M_COUNT: usize = 4;
@@ -39,7 +40,7 @@ function slotOf(map: usize, key: u32): usize {
   let slots: usize = load<u32>(map, M_SLOTS);
   let index = mix32(key) & mask;
   while (true) {
-    let slot = slots + (<usize>index << 3);
+    let slot = slots + ((<usize>index) << 3);
     let found = load<u32>(slot);
     if (found == key || !found) return slot;
     index = (index + 1) & mask;
@@ -95,16 +96,16 @@ export function mapDelete(map: usize, key: u32): void {
   let index = free;
   while (true) {
     index = (index + 1) & mask;
-    let slot = slots + (<usize>index << 3);
+    let slot = slots + ((<usize>index) << 3);
     let found = load<u32>(slot);
     if (!found) break;
     let home = mix32(found) & mask;
     // It may fill the hole unless its home lies behind the hole, on the way to where it is.
     if (((index - home) & mask) < ((index - free) & mask)) continue;
-    store<u64>(slots + (<usize>free << 3), load<u64>(slot));
+    store<u64>(slots + ((<usize>free) << 3), load<u64>(slot));
     free = index;
   }
-  store<u64>(slots + (<usize>free << 3), 0);
+  store<u64>(slots + ((<usize>free) << 3), 0);
 }
 
 /** The first slot, for whoever goes through all of them. */

@@ -1,0 +1,28 @@
+import { installed, ToolUnavailable } from "../../bench/nginx/tools.js";
+
+/** The version that everything here is tested with. */
+export const ENVOY_VERSION = "1.40.0";
+
+let found: string | undefined;
+
+/** Why there is no Envoy here for tests; undefined if there is one. Printed once for each file that would have used it. */
+export const noEnvoy: string | undefined = await installed<{ binary: string }>(
+  "bench/nginx/install-envoy.mjs",
+  ENVOY_VERSION,
+).then(
+  ({ binary }) => {
+    found = binary;
+    return undefined;
+  },
+  (error: unknown) => {
+    if (!(error instanceof ToolUnavailable)) throw error;
+    console.warn(`tests with Envoy are skipped: ${error.message}`);
+    return error.message;
+  },
+);
+
+/** Path of the program. */
+export function envoyBinary(): string {
+  if (found === undefined) throw new Error(noEnvoy);
+  return found;
+}
