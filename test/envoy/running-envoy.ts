@@ -69,7 +69,6 @@ export class RunningEnvoy {
     private readonly folder: string,
     private readonly settings: EnvoyOptions,
     readonly port: number,
-    private readonly admin: number,
   ) {
     const take = (text: string) => {
       this.#log += text;
@@ -99,7 +98,7 @@ export class RunningEnvoy {
     writeResource(folder, settings, settings.bundle);
     const args = ["-c", file, "--concurrency", "1", "--disable-hot-restart", "--log-level", "info"];
     const child = spawn(envoyBinary(), args, { stdio: ["ignore", "pipe", "pipe"] });
-    const envoy = new RunningEnvoy(child, folder, settings, port, admin);
+    const envoy = new RunningEnvoy(child, folder, settings, port);
     try {
       await envoy.until(async () => (await envoy.#ask(admin, "/ready")).body.startsWith("LIVE"), "is ready");
     } catch (error) {
@@ -136,12 +135,6 @@ export class RunningEnvoy {
       async () => (await this.get("any.example.com", "/", headers)).headers["x-njet-bundle"] === sum,
       `serves the bundle ${sum}`,
     );
-  }
-
-  /** A number of Envoy's statistics; 0 while there is none. */
-  async statistic(name: string): Promise<number> {
-    const { body } = await this.#ask(this.admin, `/stats?filter=^${name.replaceAll(".", "\\.")}$`);
-    return Number(/: (\d+)/.exec(body)?.[1] ?? 0);
   }
 
   get(host: string, path: string, headers: Record<string, string | string[]> = {}): Promise<HttpAnswer> {
