@@ -23,8 +23,8 @@ import (
 type Options struct {
 	// How peers are connected to; nil: a net.Dialer. The timeout of the upstream is in the context.
 	DialContext func(ctx context.Context, network, address string) (net.Conn, error)
-	// Checks certificates of peers that speak TLS, against the system's authorities and the host that the client asked for. Without it
-	// they are not checked, as NGINX does by default.
+	// Checks certificates of peers that speak TLS, which must name the peer's address, against the system's authorities. Without it
+	// they are not checked, as with NGINX by default.
 	VerifyPeers bool
 	// Where failed exchanges are told; nil: slog.Default().
 	Logger *slog.Logger
