@@ -1,4 +1,7 @@
-/** The Go part of the table `hosts`: finding the route of a request in a Go server, by the core and by Go's own routers. */
+/**
+ * The Go part of the table `hosts`: finding the route of a request in a Go server, by the core and by Go's own routers.
+ * Processor time.
+ */
 import { execFileSync } from "node:child_process";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";

@@ -36,7 +36,8 @@ func Example() {
 	if err := router.Decide(ctx, &request, &decision); err != nil {
 		log.Fatal(err)
 	}
-	fmt.Println(decision.Action, decision.Status, decision.Text, decision.Origin.Resource)
+	origin, _ := decision.Origin()
+	fmt.Println(decision.Action, decision.Status, decision.Text, origin.Resource)
 	// Output:
 	// proxy default/beta:80 10.0.1.1:8080 /cart?item=1
 	// redirect 301 https://shop.example.com/old VirtualServer/default/shop

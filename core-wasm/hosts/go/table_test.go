@@ -38,12 +38,19 @@ func TestATableDecides(t *testing.T) {
 func TestADecisionNamesTheRuleThatMadeIt(t *testing.T) {
 	table := newTestTable(t, "site")
 	d := mustDecide(t, table, shopRequest("/item/42"))
-	if d.Origin == nil || *d.Origin != (Origin{"VirtualServer/default/shop", "shop.example.com", "~ ^/item/([0-9]+)$"}) {
-		t.Errorf("wrong origin: %+v", d.Origin)
+	origin, _ := d.Origin()
+	if origin != (Origin{"VirtualServer/default/shop", "shop.example.com", "~ ^/item/([0-9]+)$"}) {
+		t.Errorf("wrong origin: %+v", origin)
 	}
 	d = mustDecide(t, table, &Request{Host: "x.example.com", Target: "/y"})
-	if d.Origin == nil || d.Origin.Resource != "Ingress/default/wild" || d.Shard != "*.example.com" {
-		t.Errorf("wrong origin: %+v %q", d.Origin, d.Shard)
+	origin, _ = d.Origin()
+	shard, _ := d.Shard()
+	if origin.Resource != "Ingress/default/wild" || shard != "*.example.com" {
+		t.Errorf("wrong origin: %+v %q", origin, shard)
+	}
+	d = mustDecide(t, table, &Request{Host: "elsewhere.test", Target: "/"})
+	if _, found := d.Origin(); found {
+		t.Error("nothing decided, and yet there is an origin")
 	}
 }
 

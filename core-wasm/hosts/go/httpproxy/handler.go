@@ -68,7 +68,8 @@ func New(router *corehost.Router, options Options) *Handler {
 // ServeHTTP answers a request.
 func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	x := &exchange{request: r}
-	err := h.router.Decide(r.Context(), RequestOf(r), &x.decision)
+	asked := RequestOf(r)
+	err := h.router.Decide(r.Context(), &asked, &x.decision)
 	if err != nil {
 		if r.Context().Err() != nil {
 			return // Nobody waits for an answer.
