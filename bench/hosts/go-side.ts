@@ -2,7 +2,7 @@
  * The Go part of the table `hosts`: finding the route of a request in a Go server, by the core and by Go's own routers.
  * Processor time.
  */
-import { execFileSync } from "node:child_process";
+import { execFileSync, type StdioOptions } from "node:child_process";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -10,7 +10,7 @@ import { fileURLToPath } from "node:url";
 import { loadCore } from "../../controller/core-file.js";
 import { BUNDLE_KIND, type BundleRecord, writeBundle } from "../../core-wasm/binding/bundle.js";
 import { compilePeerSetImage, compileShardImage } from "../../core-wasm/binding/images.js";
-import { findGo } from "../../test/conformance/go.js";
+import { goEnvironment, readyGo } from "../../test/conformance/go.js";
 import type { Row } from "../report.js";
 import { hostRules, UPSTREAMS } from "../route/host-rules.js";
 import { makeWorkload, SIZES, type Workload } from "../route/workload.js";
@@ -33,7 +33,7 @@ interface Figure {
 
 /** Rows of the Go part; none, with the reason printed, where there is no Go. */
 export async function goRows(): Promise<Row[]> {
-  const found = findGo();
+  const found = await readyGo();
   if ("skipped" in found) {
     console.error(`hosts: Go is left out: ${found.skipped}`);
     return [];
@@ -49,8 +49,8 @@ export async function goRows(): Promise<Row[]> {
     }
     writeFileSync(join(folder, "workloads.json"), JSON.stringify(workloads));
     const program = join(folder, "bench-hosts");
-    const env = { ...process.env, GOFLAGS: "-mod=readonly -buildvcs=false", GOWORK: "off", GOTOOLCHAIN: "local" };
-    execFileSync(found.go, ["build", "-o", program, "."], { cwd: FOLDER, env, stdio: ["ignore", "ignore", "inherit"] });
+    const stdio: StdioOptions = ["ignore", "ignore", "inherit"];
+    execFileSync(found.go, ["build", "-o", program, "."], { cwd: FOLDER, env: goEnvironment(), stdio });
     const output = execFileSync(program, [folder], { encoding: "utf8", stdio: ["ignore", "pipe", "inherit"] });
     return rowsOf(
       output

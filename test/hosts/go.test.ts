@@ -4,11 +4,11 @@ import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { loadModel } from "../../controller/cli/load-model.js";
 import { bundleOf } from "../../controller/model/bundle.js";
-import { findGo, GO_MODULE, runGo } from "../conformance/go.js";
+import { GO_MODULE, readyGo, runGo } from "../conformance/go.js";
 import { codeBlock } from "../package/documents.js";
 import { sharedCore } from "../support/core.js";
 
-const found = findGo();
+const found = await readyGo();
 if ("skipped" in found) console.error(`tests of the Go module are skipped: ${found.skipped}`);
 const go = "go" in found ? found.go : "";
 
