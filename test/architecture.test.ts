@@ -201,7 +201,7 @@ describe("ARCHITECTURE.md", () => {
     );
     const tree = [...files, ...sources(CORE), ...sources(ENVOY_FILTER), ...sources("test")];
     const vectors = readdirSync(join(ROOT, "test")).map((name) => `test/${name}`);
-    const scripts = ["core-wasm/link", "core-wasm/native"].flatMap((folder) =>
+    const scripts = ["core-wasm/link", "core-wasm/native", "core-wasm/hosts"].flatMap((folder) =>
       readdirSync(join(ROOT, folder)).map((name) => `${folder}/${name}`),
     );
     const exists = (path: string) => {

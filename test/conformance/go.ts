@@ -21,10 +21,32 @@ export function findGo(): { go: string } | { skipped: string } {
   return { skipped: "Go is not installed" };
 }
 
-/** Runs go in the module, or in a folder of it; resolves with its standard output. Rejects with what it said. */
-export async function runGo(go: string, args: readonly string[], folder = ""): Promise<string> {
-  const env = { ...process.env, GOFLAGS: "-mod=readonly -buildvcs=false", GOWORK: "off", GOTOOLCHAIN: "local" };
-  const options = { cwd: `${GO_MODULE}${folder}`, env, encoding: "latin1", maxBuffer: 2 ** 28 } as const;
+/** Environment of go: what the files of the module pin, and nothing of the user's workspace. */
+export function goEnvironment(): NodeJS.ProcessEnv {
+  return { ...process.env, GOFLAGS: "-mod=readonly -buildvcs=false", GOWORK: "off", GOTOOLCHAIN: "local" };
+}
+
+/** What go says where the network is away. */
+const UNREACHABLE =
+  /dial tcp|no such host|i\/o timeout|connection refused|network is unreachable|TLS handshake timeout/;
+
+/** Go with the modules that the module needs, downloaded once; or why they can't be had. Rejects for any other failure. */
+export async function readyGo(): Promise<{ go: string } | { skipped: string }> {
+  const found = findGo();
+  if ("skipped" in found) return found;
+  try {
+    await runGo(found.go, ["mod", "download"]);
+    return found;
+  } catch (error) {
+    const { message } = error as Error;
+    if (UNREACHABLE.test(message)) return { skipped: "the modules that it needs can't be downloaded" };
+    throw error;
+  }
+}
+
+/** Runs go in the module; resolves with its standard output. Rejects with what it said. */
+export async function runGo(go: string, args: readonly string[]): Promise<string> {
+  const options = { cwd: GO_MODULE, env: goEnvironment(), encoding: "latin1", maxBuffer: 2 ** 28 } as const;
   try {
     return (await promisify(execFile)(go, args, options)).stdout;
   } catch (error) {

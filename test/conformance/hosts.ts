@@ -2,7 +2,7 @@ import { loadCore } from "../../controller/core-file.js";
 import { noEnvoy } from "../envoy/installation.js";
 import { replayInEnvoy, replayInHost } from "../envoy/replay.js";
 import { nativeParts } from "../native/worker.js";
-import { findGo, runGo } from "./go.js";
+import { readyGo, runGo } from "./go.js";
 import { replayInWorker } from "./native.js";
 import { replay } from "./suite.js";
 
@@ -36,7 +36,7 @@ export const HOSTS: ConformanceHost[] = [
   {
     name: "Go, by wazero",
     async prepare() {
-      const found = findGo();
+      const found = await readyGo();
       if ("skipped" in found) return found;
       return { replay: (folder) => runGo(found.go, ["run", "./internal/replay", folder]) };
     },

@@ -1,7 +1,5 @@
+import { ENVOY_VERSION } from "../../bench/nginx/envoy.js";
 import { installed, ToolUnavailable } from "../../bench/nginx/tools.js";
-
-/** The version that everything here is tested with. */
-export const ENVOY_VERSION = "1.40.0";
 
 let found: string | undefined;
 

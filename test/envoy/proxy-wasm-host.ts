@@ -1,10 +1,11 @@
 /** A small host of proxy-wasm (ABI 0.2.1): runs a filter as Envoy does, with header maps that a test can look at. */
 import { readFileSync } from "node:fs";
-import { fileURLToPath } from "node:url";
+import { join } from "node:path";
+import { PACKAGE_ROOT } from "../../controller/proxies/nginx/parts.js";
 import { decodeHeaderMap, encodeHeaderMap } from "./header-map.js";
 
 /** Where the build puts the filter. */
-export const FILTER = fileURLToPath(new URL("../../dist/envoy-filter.wasm", import.meta.url));
+export const FILTER = join(PACKAGE_ROOT ?? "", "dist/envoy-filter.wasm");
 
 type Pair = [name: string, value: string];
 

@@ -4,14 +4,14 @@ import { mkdtempSync, readFileSync, renameSync, rmSync, writeFileSync } from "no
 import { request } from "node:http";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { fileURLToPath } from "node:url";
 import { parse } from "yaml";
+import { PACKAGE_ROOT } from "../../controller/proxies/nginx/parts.js";
 import { filterResource } from "../../core-wasm/hosts/envoy/resource.js";
 import { closedPort } from "../support/peers.js";
 import { envoyBinary } from "./installation.js";
 import { FILTER } from "./proxy-wasm-host.js";
 
-const CONFIGURATION = fileURLToPath(new URL("../../core-wasm/hosts/envoy/envoy.yaml", import.meta.url));
+const CONFIGURATION = join(PACKAGE_ROOT ?? "", "core-wasm/hosts/envoy/envoy.yaml");
 /** Generous: an Envoy on a busy machine. */
 const PATIENCE = 60_000;
 
@@ -60,6 +60,30 @@ export interface HttpAnswer {
   body: string;
 }
 
+/**
+ * Writes what an Envoy with one worker needs into a folder: envoy.yaml on free ports, and the filter with its bundle. Answers the
+ * arguments of the program.
+ */
+export async function prepareEnvoy(
+  folder: string,
+  settings: EnvoyOptions,
+): Promise<{ args: string[]; port: number; admin: number }> {
+  const bootstrap = parse(readFileSync(CONFIGURATION, "utf8")) as Bootstrap;
+  const [listener] = bootstrap.static_resources.listeners;
+  const port = await closedPort();
+  const admin = await closedPort();
+  bootstrap.admin.address.socket_address.port_value = admin;
+  listener.address.socket_address = { address: "127.0.0.1", port_value: port };
+  const discovery = managerOf(listener).http_filters[0].config_discovery;
+  if (discovery === undefined) throw new Error("the first filter of envoy.yaml is not discovered");
+  discovery.config_source.path_config_source.path = join(folder, "filter.pb");
+  await settings.edit?.(bootstrap);
+  const file = join(folder, "envoy.json");
+  writeFileSync(file, JSON.stringify(bootstrap));
+  writeResource(folder, settings, settings.bundle);
+  return { args: ["-c", file, "--concurrency", "1", "--disable-hot-restart"], port, admin };
+}
+
 export class RunningEnvoy {
   #log = "";
   #ended = false;
@@ -83,21 +107,8 @@ export class RunningEnvoy {
   /** One worker, which serves when this resolves. */
   static async start(settings: EnvoyOptions): Promise<RunningEnvoy> {
     const folder = mkdtempSync(join(tmpdir(), "njet-kic-envoy-"));
-    const bootstrap = parse(readFileSync(CONFIGURATION, "utf8")) as Bootstrap;
-    const [listener] = bootstrap.static_resources.listeners;
-    const port = await closedPort();
-    const admin = await closedPort();
-    bootstrap.admin.address.socket_address.port_value = admin;
-    listener.address.socket_address = { address: "127.0.0.1", port_value: port };
-    const discovery = managerOf(listener).http_filters[0].config_discovery;
-    if (discovery === undefined) throw new Error("the first filter of envoy.yaml is not discovered");
-    discovery.config_source.path_config_source.path = join(folder, "filter.pb");
-    await settings.edit?.(bootstrap);
-    const file = join(folder, "envoy.json");
-    writeFileSync(file, JSON.stringify(bootstrap));
-    writeResource(folder, settings, settings.bundle);
-    const args = ["-c", file, "--concurrency", "1", "--disable-hot-restart", "--log-level", "info"];
-    const child = spawn(envoyBinary(), args, { stdio: ["ignore", "pipe", "pipe"] });
+    const { args, port, admin } = await prepareEnvoy(folder, settings);
+    const child = spawn(envoyBinary(), [...args, "--log-level", "info"], { stdio: ["ignore", "pipe", "pipe"] });
     const envoy = new RunningEnvoy(child, folder, settings, port);
     try {
       await envoy.until(async () => (await envoy.#ask(admin, "/ready")).body.startsWith("LIVE"), "is ready");

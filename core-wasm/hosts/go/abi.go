@@ -27,7 +27,6 @@ const (
 	wordStatus         = 36
 	wordRoute          = 40
 	wordShard          = 44
-	wordUpstream       = 48
 	wordPeers          = 52
 	wordPeer           = 56
 	wordText           = 60

@@ -77,6 +77,8 @@ type Bundle struct {
 	images    map[recordKey][]byte
 	order     []recordKey
 	upstreams map[string]*Upstream
+	// Whether any upstream has limits that depend on the time.
+	timed bool
 }
 
 // Upstream describes an upstream; nil for a key that is not known.
@@ -187,6 +189,10 @@ func (b *Bundle) add(name recordKey, content []byte) error {
 	case kindShard, kindPeerSet:
 		if own, ok := imageKey(name.kind, content); !ok || own != name.key {
 			return refused(CodeCorrupt, "the image of %q is another one, or none", name.key)
+		}
+		if name.kind == kindPeerSet {
+			failures, slowStart := binary.LittleEndian.Uint32(content[80:]), binary.LittleEndian.Uint32(content[92:])
+			b.timed = b.timed || failures|slowStart != 0
 		}
 		b.images[name] = content
 		b.order = append(b.order, name)

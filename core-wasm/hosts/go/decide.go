@@ -1,6 +1,9 @@
 package corehost
 
-import "strconv"
+import (
+	"encoding/binary"
+	"strconv"
+)
 
 // Decide decides a request. random chooses the entry of a split and the place where a fresh upstream begins; now is the time in
 // milliseconds, of any origin, wrapping. The decision is written over. An error is never the request's: the core trapped, or
@@ -63,9 +66,11 @@ func (t *Table) fillIn(request *Request) error {
 func (t *Table) value(request *Request, id uint32) (string, bool) {
 	switch id {
 	case 0:
-		return request.ClientAddress, true
+		address, _ := request.client()
+		return address, true
 	case 1:
-		return strconv.Itoa(int(request.ClientPort)), true
+		_, port := request.client()
+		return strconv.Itoa(int(port)), true
 	case 2:
 		return request.Method, true
 	case 3:
@@ -80,6 +85,16 @@ func (t *Table) value(request *Request, id uint32) (string, bool) {
 		t.names[id] = name
 	}
 	return request.Headers.HeaderValue(name)
+}
+
+// client is the address and port of the client.
+func (r *Request) client() (address string, port uint16) {
+	if r.ClientAddress == "" {
+		if source, ok := r.Headers.(ClientSource); ok {
+			return source.Client()
+		}
+	}
+	return r.ClientAddress, r.ClientPort
 }
 
 // growValues goes on in a larger block; values that stand in the old one stay there until the next request.
@@ -103,78 +118,79 @@ func (t *Table) text(at, length uint32, same string) string {
 	return string(bytes)
 }
 
+// words is the public part of a context. At constant places of an array no bounds are checked.
+type words [wordHash + 4]byte
+
+func (w *words) at(offset int) uint32 { return binary.LittleEndian.Uint32(w[offset:]) }
+
 // read copies the decision out of the context.
 func (t *Table) read(request *Request, decision *Decision) error {
-	decision.Action = Action(t.word(wordAction))
-	decision.Status = int(t.word(wordStatus))
-	decision.By = By(t.word(wordOrigin))
-	marks := t.word(wordMarks)
-	t.readOrigin(decision)
-	text, length := t.word(wordText), t.word(wordTextLength)
+	w := (*words)(t.in.bytes[t.context:])
+	decision.Action = Action(w.at(wordAction))
+	decision.By = By(w.at(wordOrigin))
+	marks := w.at(wordMarks)
+	switch decision.By {
+	case ByRoute:
+		decision.Rule = w.at(wordRoute)
+	case ByGuard:
+		decision.Rule = w.at(wordGuard)
+	}
+	if at := w.at(wordShard); at != 0 {
+		decision.shard = t.shard(at)
+	}
+	text, length := w.at(wordText), w.at(wordTextLength)
 	switch decision.Action {
 	case Proxy:
-		decision.Status = 0
 		decision.Text = t.text(text, length, request.Target)
-		t.readUpstream(decision)
-		t.readPeer(&decision.Attempt)
+		set := t.readUpstream(decision, w.at(wordPeers))
+		t.readPeer(&decision.Attempt, set, w)
 		decision.Attempt.NewSession = decision.Attempt.Peer.Session != "" && marks&markNewSession != 0
 	case Redirect:
+		decision.Status = int(w.at(wordStatus))
 		decision.Text = t.text(text, length, "")
 	default:
-		if size := t.word(wordTypeLength); size > 0 {
-			decision.ContentType = t.text(t.word(wordType), size, "text/plain")
+		decision.Status = int(w.at(wordStatus))
+		if size := w.at(wordTypeLength); size > 0 {
+			decision.ContentType = t.text(w.at(wordType), size, "text/plain")
 			decision.Text = t.text(text, length, "")
 		}
-		t.readUpstream(decision)
+		if at := w.at(wordPeers); at != 0 {
+			t.readUpstream(decision, at)
+		}
 		decision.Busy = marks&markBusy != 0
 	}
 	if marks&markHashed != 0 && (decision.Action == Proxy || decision.Busy) {
-		decision.Hash, decision.Hashed = t.word(wordHash), true
+		decision.Hash, decision.Hashed = w.at(wordHash), true
 	}
-	if size := t.word(wordSettingsLength); size > 0 {
-		return t.readSettings(decision, t.word(wordSettings), size)
+	if size := w.at(wordSettingsLength); size > 0 {
+		return t.readSettings(decision, w.at(wordSettings), size)
 	}
 	return nil
 }
 
-func (t *Table) readOrigin(decision *Decision) {
-	at := t.word(wordShard)
-	if at == 0 {
-		return
-	}
-	image := t.in.bytes[at:]
+// shard is the shard whose image stands at an address.
+func (t *Table) shard(at uint32) *shard {
 	known := t.shards[at]
 	if known == nil {
-		known = readShard(image)
+		pattern, host := patternParts(t.in.bytes[at:])
+		key := patternText(pattern, string(host))
+		known = &shard{key, t.bundle.images[recordKey{kindShard, key}]}
 		t.shards[at] = known
 	}
-	decision.Shard, decision.HasShard = known.pattern, true
-	switch decision.By {
-	case ByNothing:
-		return
-	case ByRoute:
-		decision.Rule = t.word(wordRoute)
-	case ByGuard:
-		decision.Rule = t.word(wordGuard)
-	}
-	decision.Origin = known.origin(image, decision.By, decision.Rule)
+	return known
 }
 
-func (t *Table) readUpstream(decision *Decision) {
-	if at := t.word(wordPeers); at != 0 {
-		set := t.peerSet(at)
-		decision.HasUpstream, decision.UpstreamKey, decision.Upstream = true, set.key, set.upstream
-	}
+func (t *Table) readUpstream(decision *Decision, at uint32) *peerSet {
+	set := t.peerSet(at)
+	decision.HasUpstream, decision.UpstreamKey, decision.Upstream = true, set.key, set.upstream
+	return set
 }
 
-// readPeer reads the peer that the last call picked.
-func (t *Table) readPeer(attempt *Attempt) {
-	set := t.peerSet(t.word(wordPeers))
-	index := t.word(wordPeer)
-	*attempt = Attempt{
-		Peer: set.peers[index], Index: index, Position: t.word(wordPosition),
-		token: t.token(set, index), counted: set.counted,
-	}
+// readPeer reads the peer of the set that the last call picked.
+func (t *Table) readPeer(attempt *Attempt, set *peerSet, w *words) {
+	index := w.at(wordPeer)
+	attempt.Peer, attempt.Index, attempt.Position = set.peers[index], index, w.at(wordPosition)
+	attempt.token, attempt.counted = t.token(set, index), set.counted
 }
 
 func (t *Table) readSettings(decision *Decision, at, size uint32) error {
@@ -241,7 +257,8 @@ func (t *Table) Pick(upstreamKey string, hash *uint32, tried []*Peer, random, no
 		return Attempt{}, statusError(status, "picking a peer")
 	}
 	var attempt Attempt
-	t.readPeer(&attempt)
+	w := (*words)(t.in.bytes[t.context:])
+	t.readPeer(&attempt, t.peerSet(w.at(wordPeers)), w)
 	return attempt, nil
 }
 

@@ -43,6 +43,11 @@ type HeaderSource interface {
 	HeaderValue(name string) (value string, found bool)
 }
 
+// ClientSource is a [HeaderSource] that knows the client, too. It is asked only where a rule looks at that.
+type ClientSource interface {
+	Client() (address string, port uint16)
+}
+
 // Request is a request as it came: nothing is decoded or lower-cased before.
 type Request struct {
 	// The Host header or :authority; may be empty.
@@ -55,7 +60,7 @@ type Request struct {
 	Method string
 	// HTTP/1.1, HTTP/2.0 and so on.
 	Protocol string
-	// Address of the client, without brackets, and its port.
+	// Address of the client, without brackets, and its port. Where the address is empty and Headers is a [ClientSource], that is asked.
 	ClientAddress string
 	ClientPort    uint16
 	// Asked only for what a rule looks at. Nil: there are none.
@@ -166,15 +171,31 @@ type Decision struct {
 	// What the method hashes, if Hashed.
 	Hash   uint32
 	Hashed bool
-	// What decided: index of the route or guard, and who owns it. Origin is nil where no rule did.
-	By     By
-	Rule   uint32
-	Origin *Origin
-	// Host pattern of the rules; HasShard: there are some.
-	Shard    string
-	HasShard bool
+	// What decided, and the index of the route or guard among those of its host. Origin says who owns it.
+	By   By
+	Rule uint32
 	// In order. The array is used again when the Decision is.
 	Settings []Setting
+
+	shard *shard
+}
+
+// Shard is the host pattern whose rules decided, as bundles spell it; false where there are none.
+func (d *Decision) Shard() (pattern string, found bool) {
+	if d.shard == nil {
+		return "", false
+	}
+	return d.shard.pattern, true
+}
+
+// Origin is who owns the rule that decided; false where no rule did.
+func (d *Decision) Origin() (Origin, bool) {
+	if d.shard == nil || d.By == ByNothing {
+		return Origin{}, false
+	}
+	origin := Origin{Host: d.shard.pattern}
+	origin.Resource, origin.Path = ruleNames(d.shard.image, d.By, d.Rule)
+	return origin, true
 }
 
 // Headers are the header changes among the settings.

@@ -18,6 +18,9 @@ func (r *Router) Load(ctx context.Context, bundle *Bundle) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
+	if r.pool.isClosed() {
+		return ErrClosed
+	}
 	trial, err := r.core.NewTable(ctx)
 	if err != nil {
 		return err

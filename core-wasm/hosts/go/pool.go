@@ -76,14 +76,17 @@ func (p *pool) received(m *member) (*member, error) {
 	if m != nil {
 		return m, nil
 	}
-	p.mutex.Lock()
-	closed := p.closed
-	p.mutex.Unlock()
-	if closed {
+	if p.isClosed() {
 		p.dropped()
 		return nil, ErrClosed
 	}
 	return p.makeOne()
+}
+
+func (p *pool) isClosed() bool {
+	p.mutex.Lock()
+	defer p.mutex.Unlock()
+	return p.closed
 }
 
 // withdraw ends waiting. What has been sent meanwhile goes to the next one.

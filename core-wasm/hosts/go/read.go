@@ -61,27 +61,10 @@ func readPeerSet(image []byte) *peerSet {
 	return set
 }
 
-// shard is what a table keeps of the shard whose image stands at an address.
+// shard is the rules of a host pattern, as what they are called is read from the bundle.
 type shard struct {
 	pattern string
-	origins map[uint64]*Origin
-}
-
-func readShard(image []byte) *shard {
-	pattern, host := patternParts(image)
-	return &shard{patternText(pattern, string(host)), map[uint64]*Origin{}}
-}
-
-// origin is who owns the rule that decided, read once for each rule.
-func (s *shard) origin(image []byte, by By, rule uint32) *Origin {
-	key := uint64(by)<<32 | uint64(rule)
-	if known, ok := s.origins[key]; ok {
-		return known
-	}
-	origin := &Origin{Host: s.pattern}
-	origin.Resource, origin.Path = ruleNames(image, by, rule)
-	s.origins[key] = origin
-	return origin
+	image   []byte
 }
 
 const noResource = 0xffffffff

@@ -102,7 +102,11 @@ func (r *Router) Decide(ctx context.Context, request *Request, decision *Decisio
 	if err != nil {
 		return err
 	}
-	err = m.table.Decide(request, r.random(), r.now(), decision)
+	now := uint32(0)
+	if m.holds.bundle.timed {
+		now = r.now()
+	}
+	err = m.table.Decide(request, r.random(), now, decision)
 	decision.Attempt.member = m
 	r.give(m, err)
 	return err
@@ -171,17 +175,20 @@ func (r *Router) update(m *member) error {
 
 // give puts an instance back, or drops it where it has trapped.
 func (r *Router) give(m *member, err error) {
-	var trap *TrapError
-	if errors.As(err, &trap) {
+	if err != nil && isTrap(err) {
 		r.drop(m, err)
 		return
 	}
 	r.pool.put(m)
 }
 
-func (r *Router) drop(m *member, err error) {
+func isTrap(err error) bool {
 	var trap *TrapError
-	if errors.As(err, &trap) {
+	return errors.As(err, &trap)
+}
+
+func (r *Router) drop(m *member, err error) {
+	if isTrap(err) {
 		r.traps.Add(1)
 	}
 	m.table.Close()

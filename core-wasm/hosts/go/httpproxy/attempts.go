@@ -40,7 +40,6 @@ func (t roundTripper) RoundTrip(request *http.Request) (*http.Response, error) {
 			again = none == nil
 		}
 		if !again {
-			body.end()
 			if err != nil {
 				attempt.Done(failed)
 				return nil, err
@@ -179,9 +178,6 @@ func (b *onceBody) untouched() bool {
 }
 
 func (b *onceBody) again() *onceBody { return newOnceBody(b.source) }
-
-// end leaves the body to the attempt at hand, which may still be reading it.
-func (b *onceBody) end() {}
 
 // endsWith ends an attempt when its answer has been read, or is given up.
 func endsWith(body io.ReadCloser, attempt *corehost.Attempt, failed bool) io.ReadCloser {

@@ -23,8 +23,8 @@ import (
 type Options struct {
 	// How peers are connected to; nil: a net.Dialer. The timeout of the upstream is in the context.
 	DialContext func(ctx context.Context, network, address string) (net.Conn, error)
-	// Checks certificates of peers that speak TLS, against the system's authorities and the host that the client asked for. Without it
-	// they are not checked, as NGINX does by default.
+	// Checks certificates of peers that speak TLS, which must name the peer's address, against the system's authorities. Without it
+	// they are not checked, as with NGINX by default.
 	VerifyPeers bool
 	// Where failed exchanges are told; nil: slog.Default().
 	Logger *slog.Logger
@@ -68,7 +68,8 @@ func New(router *corehost.Router, options Options) *Handler {
 // ServeHTTP answers a request.
 func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	x := &exchange{request: r}
-	err := h.router.Decide(r.Context(), RequestOf(r), &x.decision)
+	asked := RequestOf(r)
+	err := h.router.Decide(r.Context(), &asked, &x.decision)
 	if err != nil {
 		if r.Context().Err() != nil {
 			return // Nobody waits for an answer.

@@ -12,28 +12,33 @@ import (
 )
 
 // RequestOf is a request of net/http as the core takes it, for handlers of one's own.
-func RequestOf(r *http.Request) *corehost.Request {
-	request := &corehost.Request{
-		Host: r.Host, Target: r.RequestURI, TLS: r.TLS != nil, Method: r.Method, Protocol: r.Proto,
-		Headers: headers{r},
+func RequestOf(r *http.Request) corehost.Request {
+	return corehost.Request{
+		Host: r.Host, Target: r.RequestURI, TLS: r.TLS != nil, Method: r.Method, Protocol: r.Proto, Headers: (*headers)(r),
 	}
-	if host, port, err := net.SplitHostPort(r.RemoteAddr); err == nil {
-		number, _ := strconv.ParseUint(port, 10, 16)
-		// A zone is not part of the address.
-		request.ClientAddress, _, _ = strings.Cut(host, "%")
-		request.ClientPort = uint16(number)
-	}
-	return request
 }
 
 // headers gives the headers of a request, of which net/http keeps Host for itself.
-type headers struct{ request *http.Request }
+type headers http.Request
 
-func (h headers) HeaderValue(name string) (string, bool) {
-	if name == "host" {
-		return h.request.Host, h.request.Host != ""
+// Client implements corehost.ClientSource.
+func (h *headers) Client() (address string, port uint16) {
+	host, text, err := net.SplitHostPort(h.RemoteAddr)
+	if err != nil {
+		return "", 0
 	}
-	values := h.request.Header[http.CanonicalHeaderKey(name)]
+	number, _ := strconv.ParseUint(text, 10, 16)
+	// A zone is not part of the address.
+	address, _, _ = strings.Cut(host, "%")
+	return address, uint16(number)
+}
+
+// HeaderValue implements corehost.HeaderSource.
+func (h *headers) HeaderValue(name string) (string, bool) {
+	if name == "host" {
+		return h.Host, h.Host != ""
+	}
+	values := h.Header[http.CanonicalHeaderKey(name)]
 	switch len(values) {
 	case 0:
 		return "", false

@@ -175,12 +175,13 @@ func decisionLine(d *corehost.Decision) string {
 		return strconv.FormatUint(uint64(value), 10)
 	}
 	proxy := d.Action == corehost.Proxy
+	shard, hasShard := d.Shard()
 	var peer corehost.Peer
 	if proxy {
 		peer = *d.Attempt.Peer
 	}
 	line := fmt.Sprintf(`{"action":%s,"status":%d,"shard":%s,"by":%s,"rule":%s,"upstream":%s,"peer":%s,"index":%s,"position":%s`,
-		quoted(d.Action.String()), d.Status, text(d.HasShard, d.Shard), quoted(d.By.String()),
+		quoted(d.Action.String()), d.Status, text(hasShard, shard), quoted(d.By.String()),
 		number(d.By == corehost.ByRoute || d.By == corehost.ByGuard, d.Rule), text(d.HasUpstream, d.UpstreamKey),
 		text(proxy, peer.ID), number(proxy, d.Attempt.Index), number(proxy, d.Attempt.Position))
 	line += fmt.Sprintf(`,"hash":%s,"session":%s,"new":%t,"busy":%t,"text":%s,"type":%s,"settings":[`,
