@@ -11,7 +11,8 @@ const root = dirname(fileURLToPath(import.meta.url));
 const quiet = process.argv.includes("--quiet");
 const force = process.argv.includes("--force");
 const SOURCES = ["core-wasm", "controller", "bench", "test"];
-const SETTINGS = ["package.json", "package-lock.json", "tsconfig.json", "asconfig.json"];
+const ENVOY_FILTER = "core-wasm/hosts/envoy/asconfig.json";
+const SETTINGS = ["package.json", "package-lock.json", "tsconfig.json", "asconfig.json", ENVOY_FILTER];
 
 const [major, minor] = process.versions.node.split(".").map(Number);
 if (major < 20 || (major === 20 && minor < 19)) {
@@ -59,6 +60,18 @@ function install() {
   writeFileSync(stamp, wanted);
 }
 
+/**
+ * A Go module is fetched from the repository, where nothing is built: so the core stands in the module's folder as a file of the
+ * repository, and changes with it.
+ */
+function copyCore() {
+  const folder = join(root, "core-wasm", "hosts", "go");
+  if (!existsSync(folder)) return;
+  const made = readFileSync(join(root, "dist", "core.wasm"));
+  const path = join(folder, "core.wasm");
+  if (!existsSync(path) || !readFileSync(path).equals(made)) writeFileSync(path, made);
+}
+
 function build() {
   const stamp = join(root, "dist", ".built");
   const files = [...SETTINGS.map((name) => join(root, name)), ...SOURCES.flatMap(sourceFiles)];
@@ -66,9 +79,13 @@ function build() {
   if (!force && stamped(stamp, wanted)) return;
   rmSync(join(root, "dist"), { recursive: true, force: true });
   mkdirSync(join(root, "dist"));
+  const asc = join("node_modules", "assemblyscript", "bin", "asc.js");
   say("compiling the core");
-  run(process.execPath, [join("node_modules", "assemblyscript", "bin", "asc.js"), "--target", "release"]);
+  run(process.execPath, [asc, "--target", "release"]);
   linkCore();
+  copyCore();
+  say("compiling the filter of Envoy");
+  run(process.execPath, [asc, "--config", ENVOY_FILTER, "--target", "release"]);
   say("compiling TypeScript");
   run(process.execPath, [join("node_modules", "typescript", "bin", "tsc"), "-p", "tsconfig.json"]);
   writeFileSync(stamp, wanted);

@@ -3,6 +3,7 @@ import { parseArgs } from "node:util";
 import { admissionTable } from "./admission/table.js";
 import { controlPlaneTable } from "./control-plane/table.js";
 import { healthTable } from "./health/table.js";
+import { hostsTable } from "./hosts/table.js";
 import { nativeTable } from "./native/table.js";
 import { nginxTable } from "./nginx/table.js";
 import { proxyTable } from "./proxy/table.js";
@@ -25,6 +26,10 @@ const TABLES: Record<string, { title: string; run: () => Row[] | Promise<Row[]> 
   nginx: {
     title: "nginx: our NGINX against a static one and Envoy (ratio: times the figure of the row that has 1.00x)",
     run: nginxTable,
+  },
+  hosts: {
+    title: "hosts: a decision in programs that embed the core (ratio: times the core's time in that program)",
+    run: hostsTable,
   },
   "control-plane": {
     title: "control-plane: changes of a cluster of 1,000 and 5,000 Ingresses (ratio: times the p50 at 1,000)",

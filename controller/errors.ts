@@ -289,17 +289,20 @@ const CORE_ENTRIES = {
     remedy: "Use core.wasm and the binding of one release.",
   },
   CORE_IMAGE_TRUNCATED: {
-    meaning: "An image is shorter than its header says.",
+    meaning: "An image or bundle is shorter than its header says.",
     remedy: "Compile it again; look for an incomplete copy.",
   },
-  CORE_IMAGE_MAGIC: { meaning: "The bytes are no image.", remedy: "Check which file or message was loaded." },
+  CORE_IMAGE_MAGIC: { meaning: "The bytes are no image or bundle.", remedy: "Check which file or message was loaded." },
   CORE_IMAGE_VERSION: {
-    meaning: "An image has a format version, or a required section, that this core does not know.",
+    meaning: "An image or bundle has a format version that this core does not know.",
     remedy: "Compile it with the same release as the core that loads it.",
   },
-  CORE_IMAGE_CHECKSUM: { meaning: "An image was changed after it was compiled.", remedy: "Compile it again." },
+  CORE_IMAGE_CHECKSUM: {
+    meaning: "An image or bundle was changed after it was compiled.",
+    remedy: "Compile it again.",
+  },
   CORE_IMAGE_CORRUPT: {
-    meaning: "An image has offsets or counts that contradict each other.",
+    meaning: "An image or bundle has offsets or counts that contradict each other.",
     remedy: "Compile it again; please report it if the image came from this project.",
   },
   CORE_SOURCE_INVALID: {

@@ -30,6 +30,8 @@ export function temporaryFolder(): string {
 
 /** A program that runs until it is closed. */
 export class Running implements Contestant {
+  /** When it was started, by `performance.now()`. */
+  readonly since = performance.now();
   private ended = false;
   private said = "";
 

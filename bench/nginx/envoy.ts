@@ -6,7 +6,7 @@ import { Running, temporaryFolder } from "./contestants.js";
 import { addressesOf, hostOf, SERVICES, servicesOf } from "./site.js";
 import { installed } from "./tools.js";
 
-const VERSION = "1.40.0";
+export const ENVOY_VERSION = "1.40.0";
 const TYPE = "type.googleapis.com/envoy.extensions";
 
 function address(host: string, port: number) {
@@ -46,13 +46,13 @@ function configuration(port: number, peerPort: number, hosts: number) {
   return { static_resources: { listeners: [listener], clusters } };
 }
 
-/** One worker thread. Rejects with ToolUnavailable where Envoy can't be had. */
+/** One worker thread, not necessarily serving yet. Rejects with ToolUnavailable where Envoy can't be had. */
 export async function startEnvoy(peerPort: number, hosts: number): Promise<Running> {
-  const { binary } = await installed<{ binary: string }>("bench/nginx/install-envoy.mjs", VERSION);
+  const { binary } = await installed<{ binary: string }>("bench/nginx/install-envoy.mjs", ENVOY_VERSION);
   const folder = temporaryFolder();
   const port = await closedPort();
   const file = join(folder, "envoy.json");
   writeFileSync(file, JSON.stringify(configuration(port, peerPort, hosts)));
   const args = ["-c", file, "--concurrency", "1", "--disable-hot-restart", "--log-level", "error"];
-  return Running.start(folder, port, binary, args).answering();
+  return Running.start(folder, port, binary, args);
 }

@@ -103,7 +103,7 @@ async function siteRows({ peerPort, wrk }: Setting, hosts: number): Promise<Row[
     static: () => staticNginx(1, (options) => sitesConfiguration(options, peerPort, hosts)),
     ours: () => OurNginx.start(1, stepsWith(peerPort, ...sites)),
   };
-  if (hosts === MOST_HOSTS) openers.envoy = () => startEnvoy(peerPort, hosts);
+  if (hosts === MOST_HOSTS) openers.envoy = async () => (await startEnvoy(peerPort, hosts)).answering();
   const run = (all: typeof openers) =>
     withAll(all, (contestants) => measureRounds(contestants, siteRequests(hosts), wrk, PROXIES));
   let taken: Record<string, Taken>;

@@ -8,6 +8,8 @@ import { TrustedNetworks } from "../proxies/embedded/client-address.js";
 import { NotAnswering } from "../proxies/nginx/control-client.js";
 import { PartUnavailable } from "../proxies/nginx/parts.js";
 import { checkAdmissionOptions } from "./admission.js";
+import { type CompileOptions, runCompile } from "./compile.js";
+import { type EnvoyResourceOptions, runEnvoyResource } from "./envoy-resource.js";
 import { type LintOptions, runLint } from "./lint.js";
 import { type MatchOptions, runMatch, runMatchFile } from "./match.js";
 import { modelOptions } from "./model-options.js";
@@ -138,6 +140,19 @@ Examples:
   njet-kic lint examples/cafe
   njet-kic lint --json ingress.yaml services/`;
 
+const COMPILE_HELP = `
+Exit status: 0 written, 1 nothing is written because of --strict, 2 the folder can't be read or the file not be written.
+The file holds no secrets. core-wasm/BUNDLE.md describes it.
+
+Example:
+  njet-kic compile --config-dir examples/cafe --out cafe.njkb`;
+
+const ENVOY_RESOURCE_HELP = `
+Exit status: 0 written, 2 the bundle is not sound, or a file can't be read or written. core-wasm/hosts/envoy/README.md tells more.
+
+Example:
+  njet-kic envoy-resource cafe.njkb --filter /etc/envoy/njet/envoy-filter.wasm --out /etc/envoy/njet/filter.pb`;
+
 const program = new Command("njet-kic")
   .description("Ingress controller for OpenNJet and NGINX whose decisions are made by one WebAssembly core")
   .version(PACKAGE_VERSION)
@@ -208,6 +223,37 @@ withModel(program.command("match"))
         ? runMatch(core, { url: url ?? "", method, headers, client }, options, process.stdout, process.stderr)
         : runMatchFile(core, requests, options, process.stdout, process.stderr);
     await finish(status);
+  });
+
+withModel(program.command("compile"))
+  .description("write the rules and peers of a folder as one file, for host programs of core.wasm")
+  .requiredOption("--config-dir <dir>", "folder of YAML and JSON files")
+  .requiredOption("--out <file>", "file to write; it is replaced whole, or stays as it is")
+  .option("--strict", "write nothing if any object or file is Invalid", false)
+  .addHelpText("after", COMPILE_HELP)
+  .action(async (options: CompileOptions) => {
+    await finish(runCompile(await loadCore(), options, process.stdout, process.stderr));
+  });
+
+program
+  .command("envoy-resource")
+  .description("write Envoy's filter with a bundle as a file that Envoy watches")
+  .argument("<bundle>", "file that compile has written")
+  .requiredOption(
+    "--out <file>",
+    "file to write, in a folder that Envoy watches; it is replaced whole, or stays as it is",
+  )
+  .requiredOption("--filter <path>", "path of envoy-filter.wasm on the machine of Envoy")
+  .option("--name <name>", "name of the filter in http_filters", "njet_kic")
+  .addOption(
+    new Option("--clusters <what>", "what the header x-njet-cluster names: how peers are spoken to, or the upstream")
+      .choices(["transport", "upstream"])
+      .default("transport"),
+  )
+  .option("--decide-secret-file <file>", "let those who know the secret in this file ask what would be decided")
+  .addHelpText("after", ENVOY_RESOURCE_HELP)
+  .action(async (bundle: string, options: EnvoyResourceOptions) => {
+    await finish(runEnvoyResource(await loadCore(), bundle, options, process.stdout, process.stderr));
   });
 
 interface MatchInput {

@@ -3,11 +3,10 @@ import { createInterface } from "node:readline";
 import type { Core } from "../../core-wasm/binding/core.js";
 import type { ExplainStep, RequestInput } from "../../core-wasm/binding/decision.js";
 import { RouteTable } from "../../core-wasm/binding/route-table.js";
-import { loadPaths } from "../files/load-paths.js";
-import { RoutingModel } from "../model/routing-model.js";
 import { type DecisionJson, decisionJson } from "./decision-json.js";
 import type { LintOutput } from "./lint.js";
-import { type ModelChoices, modelChoices } from "./model-options.js";
+import { loadModel } from "./load-model.js";
+import type { ModelChoices } from "./model-options.js";
 import { parseRequestLine, parseRequestSpec, type RequestSpec } from "./request-line.js";
 
 /** Options of `match` beside the request. */
@@ -26,13 +25,8 @@ export async function loadTable(
   options: ModelChoices & { configDir: string },
   warn: (text: string) => void,
 ): Promise<RouteTable | undefined> {
-  const { configDir } = options;
-  const loaded = await loadPaths([configDir]);
-  for (const { file, line, message } of loaded.problems)
-    warn(`${file}${line === undefined ? "" : `:${line}`}: ${message}`);
-  if (loaded.problems.some(({ file, code }) => file === configDir && code === "FILE_UNREADABLE")) return undefined;
-  const model = new RoutingModel({ checker: core, source: "folder", ...modelChoices(options) });
-  model.update(loaded.objects);
+  const model = await loadModel(core, options, warn);
+  if (model === undefined) return undefined;
   const table = new RouteTable(core);
   const { hosts, upstreams } = model.snapshot();
   for (const upstream of upstreams.values()) if (upstream) table.setPeers(upstream.peers);

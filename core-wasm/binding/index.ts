@@ -1,5 +1,14 @@
 /** njet-kic/core: routing, hashing, regexes and health states of the core, for any JavaScript runtime with WebAssembly. */
 export type { PatternChecker, RoutingTable } from "./api.js";
+export {
+  BUNDLE_KIND,
+  type BundleRecord,
+  readBundle,
+  readUpstream,
+  type UpstreamDescription,
+  upstreamRecord,
+  writeBundle,
+} from "./bundle.js";
 export { Core } from "./core.js";
 export type { CoreExports, CoreInput } from "./core-exports.js";
 export type * from "./decision.js";
@@ -7,6 +16,7 @@ export { CoreError, type CoreErrorCode, type RegexProblem } from "./errors.js";
 export { HashRing, type RingLayout, type RingPeer } from "./hash-ring.js";
 export { type HealthRule, type HealthState, HealthTracker, type HealthTransition } from "./health-tracker.js";
 export { compilePeerSetImage, compileShardImage } from "./images.js";
+export { type LoadedBundle, loadBundle } from "./load-bundle.js";
 export { RegexEngine, type RegexOptions, RegexProgram } from "./regex.js";
 export { RouteTable } from "./route-table.js";
 export type * from "./source.js";

@@ -82,3 +82,24 @@ export function trappingCore(): string {
   const end = text.trimEnd().replace(/\)$/, "");
   return assembled("core", `${end.replace(route[0], '(export "route" (func $guarded))')}\n${guarded})`);
 }
+
+/** More headers than this make the filter of `trappingFilter` trap. */
+export const MOST_HEADERS = 50;
+
+/** Path of the filter of Envoy whose requests trap where they have too many headers, and are the filter's otherwise. */
+export function trappingFilter(): string {
+  const text = execFileSync(join(programs(), "wasm2wat"), [join(ROOT, "dist/envoy-filter.wasm")], {
+    encoding: "utf8",
+    maxBuffer: 1 << 26,
+  });
+  const callback = /\(export "proxy_on_request_headers" \(func (\d+)\)\)/.exec(text);
+  if (!callback) throw new Error("the filter has no callback for requests");
+  const guarded = `(func $guarded (param i32 i32 i32) (result i32)
+      (if (i32.gt_u (local.get 1) (i32.const ${MOST_HEADERS})) (then (unreachable)))
+      (call ${callback[1]} (local.get 0) (local.get 1) (local.get 2)))`;
+  const end = text.trimEnd().replace(/\)$/, "");
+  return assembled(
+    "filter",
+    `${end.replace(callback[0], '(export "proxy_on_request_headers" (func $guarded))')}\n${guarded})`,
+  );
+}

@@ -13,7 +13,7 @@ import type { Replay } from "./replay.js";
 /** What tests of the native core need; `reason` says what is missing. */
 export type Parts = FoundParts | { reason: string };
 
-interface FoundParts {
+export interface FoundParts {
   nginx: NginxInstallation;
   library: string;
   reason?: undefined;

@@ -37,7 +37,7 @@ describe("the package", () => {
     );
     for (const path of kinds) {
       expect(path).toMatch(
-        /^((README|ARCHITECTURE|CHANGELOG|ERRORS|core-wasm\/ABI)\.md|LICENSE|package\.json|dist\/core\.wasm|dist\/[^.]+(\.d\.ts|\.js)|examples\/.*\.yaml|balancer\/.*\.lua|(core-wasm\/native|deploy\/debian)\/.*\.mjs)$/,
+        /^((README|ARCHITECTURE|CHANGELOG|ERRORS|core-wasm\/(ABI|BUNDLE|hosts\/envoy\/README))\.md|LICENSE|package\.json|dist\/(core|envoy-filter)\.wasm|core-wasm\/hosts\/envoy\/envoy\.yaml|dist\/[^.]+(\.d\.ts|\.js)|examples\/.*\.yaml|balancer\/.*\.lua|(core-wasm\/native|deploy\/debian)\/.*\.mjs)$/,
       );
     }
     expect(packed).toEqual(

@@ -10,8 +10,8 @@ import type { PeerAnswer } from "./vector-peers.js";
 export interface VectorProxy {
   http: number;
   https: number;
-  /** What it has logged of the first `count` requests. */
-  logged(count: number): Promise<Record<string, unknown>[]>;
+  /** What it has logged of the first `count` requests; absent where its log knows nothing of upstreams and resources. */
+  logged?(count: number): Promise<Record<string, unknown>[]>;
 }
 
 /** The bytes of a request, nothing in it changed. What the spec says of the client comes as from a trusted proxy. */
@@ -76,6 +76,7 @@ export async function holdsOverHttp(vector: Vector, proxy: VectorProxy): Promise
       if (expected.location !== undefined) expect(answer.location, title).toBe(expected.location);
       if (expected.body !== undefined) expect(answer.body, title).toBe(expected.body);
     }
+    if (proxy.logged === undefined) continue;
     const logged = (await proxy.logged(index + 1))[index];
     expect(logged.status, title).toBe(answer.status);
     if (expected.upstream !== undefined) expect(logged.upstream, title).toBe(expected.upstream);
