@@ -131,6 +131,7 @@ function kindOf(
   missing: string | undefined,
 ): ErrorClass {
   if (code === 0) return InvalidAnswerError;
+  if (kinds !== KINDS) return kinds.get(code) ?? UnknownCodeError;
   if (status >= 500) return msg === TIMEOUT_MESSAGE ? RpcTimeoutError : (kinds.get(code) ?? ServerFailureError);
   if (exists !== undefined && msg === exists) return AlreadyExistsError;
   if (missing !== undefined && msg === missing) return NotFoundError;
