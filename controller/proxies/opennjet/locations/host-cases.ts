@@ -108,7 +108,7 @@ function readRoutes(routes: readonly Route[]): ReadRoute[] {
 function byParticularity(a: { path: ReadPath }, b: { path: ReadPath }): number {
   if (a.path.kind === "regex" || b.path.kind === "regex") return 0;
   const kinds = Number(b.path.kind === "segments") - Number(a.path.kind === "segments");
-  return b.path.path.length - a.path.path.length || kinds || Number(b.path.stopsRegex) - Number(a.path.stopsRegex);
+  return b.path.length - a.path.length || kinds || Number(b.path.stopsRegex) - Number(a.path.stopsRegex);
 }
 
 function decidesOf(matches: readonly Match[], always: boolean): Expression {

@@ -9,7 +9,15 @@ const PLAIN_PATH = /^\/[A-Za-z0-9./_-]*$/;
 
 /** A path rule, read. Texts of bytes, a character for each. */
 export type ReadPath =
-  | { kind: "exact" | "segments" | "prefix"; path: string; text: string; stopsRegex: boolean }
+  | {
+      kind: "exact" | "segments" | "prefix";
+      /** Empty where it covers every path. */
+      path: string;
+      /** Of what is written: among prefixes the longest counts, and `/` is longer than segments of nothing. */
+      length: number;
+      text: string;
+      stopsRegex: boolean;
+    }
   /** `start`: what every path that it matches begins with. */
   | { kind: "regex"; pattern: string; start: string };
 
@@ -20,7 +28,13 @@ export function readPath(rule: PathRule): ReadPath {
     const text = rule.kind === "segments" ? rule.path.replace(/\/$/, "") : rule.path;
     const path = Buffer.from(text, "utf8").toString("latin1");
     const whole = rule.kind === "prefix" && path === "/" ? "" : path;
-    return { kind: rule.kind, path: whole, text, stopsRegex: rule.kind === "prefix" && rule.stopsRegex };
+    return {
+      kind: rule.kind,
+      path: whole,
+      length: path.length,
+      text,
+      stopsRegex: rule.kind === "prefix" && rule.stopsRegex,
+    };
   }
   const tree = parsePattern(rule.pattern, rule.ignoreCase);
   const text = patternText(tree, { quoted: false });
