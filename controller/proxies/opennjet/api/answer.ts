@@ -61,8 +61,7 @@ export interface Expected {
 export function requireDone(answer: Answer, expected: Expected = {}): void {
   const value = parse(answer);
   throwStated(answer, value, expected);
-  if (isOk(answer) && Object.hasOwn(Object(value), "code")) return;
-  throw unexpected(answer, "it has no code");
+  if (!isOk(answer) || !isResult(value)) throw unexpected(answer, "it has no code");
 }
 
 /** The value of an answer that brings one. */
@@ -111,8 +110,9 @@ function parse(answer: Answer): unknown {
 /** Throws the error that an answer states, in either of the two forms of this API. */
 function throwStated(answer: Answer, value: unknown, { kinds = KINDS, exists, missing }: Expected): void {
   if (typeof value !== "object" || value === null || Array.isArray(value)) return;
-  const { code, msg, data, error } = value as Record<string, unknown>;
-  if (typeof code === "number" && Number.isInteger(code) && typeof msg === "string") {
+  const { data, error } = value as Record<string, unknown>;
+  if (isResult(value)) {
+    const { code, msg } = value;
     if (code === 0 && isOk(answer)) return;
     const Kind = kindOf(answer, code, msg, kinds, exists, missing);
     const details = Array.isArray(data) ? data.filter((one) => typeof one === "string") : [];
@@ -120,6 +120,12 @@ function throwStated(answer: Answer, value: unknown, { kinds = KINDS, exists, mi
     throw new Kind(redact([msg.trim(), ...details].join(": "), call.secrets), failed(call, status, code));
   }
   if (typeof error === "object" && error !== null) throw upstreamError(answer, error);
+}
+
+function isResult(value: unknown): value is { code: number; msg: string } {
+  if (typeof value !== "object" || value === null) return false;
+  const { code, msg } = value as Record<string, unknown>;
+  return Number.isInteger(code) && typeof msg === "string";
 }
 
 function kindOf(

@@ -7,8 +7,8 @@ export type CertificateType = "rsa" | "ecc" | "ntls";
 /** A certificate for servers that have TLS. PEM is sent as it is, and is in no error. */
 export interface ServerCertificate {
   /** Addresses as in `listen`. */
-  listens: string[];
-  serverNames: string[];
+  listens: readonly string[];
+  serverNames: readonly string[];
   type: CertificateType;
   /** PEM: the chain, leaf first. */
   certificate: string;

@@ -126,6 +126,8 @@ function notConnected(error: unknown): boolean {
   if (
     error instanceof errors.ConnectTimeoutError ||
     error instanceof errors.ClientClosedError ||
+    // Only after `close`, which waits for what is under way.
+    error instanceof errors.ClientDestroyedError ||
     error instanceof errors.InvalidArgumentError
   ) {
     return true;
