@@ -347,7 +347,7 @@ const PROXY_ENTRIES = {
   },
 } as const satisfies Record<string, ErrorEntry>;
 
-/** What is in the way of starting NGINX. */
+/** What is in the way of starting NGINX or OpenNJet. */
 const NGINX_ENTRIES = {
   NGINX_MISSING: {
     meaning: "No NGINX with the Lua module is installed, and Debian's packages cannot be unpacked.",
@@ -362,8 +362,16 @@ const NGINX_ENTRIES = {
     remedy: "Install a C compiler and wabt (wasm2c), or bring the library along: npm run build:native.",
   },
   NGINX_NOT_ANSWERING: {
-    meaning: "NGINX does not start, or nothing answers on the control socket that --attach names.",
-    remedy: "The message has what NGINX said; for --attach, check the socket and the token beside it.",
+    meaning: "NGINX or OpenNJet does not start, or nothing answers on the control socket that --attach names.",
+    remedy: "The message has what it said; for --attach, check the socket and the token beside it.",
+  },
+  OPENNJET_MISSING: {
+    meaning: "There is no OpenNJet where --opennjet-prefix or NJET_PREFIX says.",
+    remedy: "Install OpenNJet, and name the folder that has sbin/njet.",
+  },
+  OPENNJET_UNUSABLE: {
+    meaning: "The installation of OpenNJet lacks the files that the message lists, or does not run.",
+    remedy: "Build it with these modules and with LuaJIT, lua-resty-core and lua-cjson.",
   },
 } as const satisfies Record<string, ErrorEntry>;
 
@@ -463,7 +471,7 @@ export const ERROR_SECTIONS = [
   { title: "Problems between objects", entries: MODEL_ENTRIES },
   { title: "Problems of files", entries: FILE_ENTRIES },
   { title: "Errors of a proxy", entries: PROXY_ENTRIES },
-  { title: "Errors of starting NGINX", entries: NGINX_ENTRIES },
+  { title: "Errors of starting NGINX or OpenNJet", entries: NGINX_ENTRIES },
   { title: "Errors of OpenNJet's APIs", entries: OPENNJET_ENTRIES },
   { title: "Errors of the core", entries: CORE_ENTRIES },
 ] as const;

@@ -13,7 +13,12 @@ import {
 import { tmpdir } from "node:os";
 import { basename, dirname, join } from "node:path";
 
-const FOLDER = "nginx";
+/** The servers that can have such a folder, with the names of their configurations. */
+const CONFIGURATIONS = { nginx: "nginx.conf", opennjet: "njet.conf" } as const;
+
+/** Whose folder it is: its name. */
+export type ServerName = keyof typeof CONFIGURATIONS;
+
 const SOCKET = "control.sock";
 /** No longer than the other one. */
 const CLAIM = "owner.sock";
@@ -24,7 +29,7 @@ const MOST_PATH = 103;
 const PLAIN_PATH = /^[\w@%+=:,./-]+$/;
 
 /**
- * The private folder of an NGINX: its configuration, the control socket with its token, the journal, temporary files. Mode
+ * The private folder of an NGINX or OpenNJet: its configuration, the control socket with its token, the journal, temporary files. Mode
  * 0700, for it holds private keys.
  */
 export class NginxFolder {
@@ -46,13 +51,14 @@ export class NginxFolder {
   private constructor(
     readonly path: string,
     private readonly kind: "stable" | "temporary" | "foreign",
+    server: ServerName,
     socketName = SOCKET,
   ) {
     this.socket = join(path, socketName);
     this.claim = join(path, CLAIM);
     this.tokenFile = join(path, "token");
     this.journal = join(path, "state.journal");
-    this.configuration = join(path, "nginx.conf");
+    this.configuration = join(path, CONFIGURATIONS[server]);
     this.pidFile = join(path, "nginx.pid");
     this.accessLog = join(path, "access.pipe");
     this.certificateFile = join(path, "default.crt");
@@ -64,26 +70,26 @@ export class NginxFolder {
     this.token = kind === "foreign" ? readToken(this.tokenFile) : this.keptToken();
   }
 
-  /** `nginx` in a folder that stays. Throws an Error for one that is not ours. */
-  static stable(parent: string): NginxFolder {
+  /** The folder of that name in a folder that stays. Throws an Error for one that is not ours. */
+  static stable(parent: string, server: ServerName = "nginx"): NginxFolder {
     mkdirSync(parent, { recursive: true, mode: 0o700 });
-    const path = join(realpathSync(parent), FOLDER);
+    const path = join(realpathSync(parent), server);
     mkdirSync(path, { recursive: true, mode: 0o700 });
     const found = lstatSync(path);
     const ours = process.getuid === undefined || found.uid === process.getuid();
     if (!found.isDirectory() || !ours) throw new Error(`${path} is no folder of our own`);
     if ((found.mode & 0o077) !== 0) chmodSync(path, 0o700);
-    return new NginxFolder(path, "stable");
+    return new NginxFolder(path, "stable", server);
   }
 
   /** A fresh one, for an NGINX that ends with its controller. */
-  static temporary(): NginxFolder {
-    return new NginxFolder(realpathSync(mkdtempSync(join(tmpdir(), "njet-kic-nginx-"))), "temporary");
+  static temporary(server: ServerName = "nginx"): NginxFolder {
+    return new NginxFolder(realpathSync(mkdtempSync(join(tmpdir(), `njet-kic-${server}-`))), "temporary", server);
   }
 
   /** That of an NGINX which somebody else runs, by its control socket. Throws an Error where its token can't be read. */
   static of(socket: string): NginxFolder {
-    return new NginxFolder(dirname(socket), "foreign", basename(socket));
+    return new NginxFolder(dirname(socket), "foreign", "nginx", basename(socket));
   }
 
   /** True if the folder stays when its controller ends. */

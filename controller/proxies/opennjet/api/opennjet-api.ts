@@ -23,6 +23,8 @@ import { Upstreams } from "./upstreams.js";
 export interface OpenNjetApiOptions {
   /** The control server: `http://127.0.0.1:8081`. It asks nobody who they are, so it must be on loopback only. */
   origin: string;
+  /** Unix socket that the control server listens on, instead of the host of `origin`. */
+  socketPath?: string;
   /** Milliseconds for an answer; 10,000 without. OpenNJet itself gives up after 2,000. */
   timeoutMs?: number;
 }
@@ -48,8 +50,8 @@ export class OpenNjetApi {
   private readonly transport: Transport;
   private readonly control: ControlServer;
 
-  constructor({ origin, timeoutMs }: OpenNjetApiOptions) {
-    this.transport = new Transport({ origin, timeoutMs });
+  constructor({ origin, socketPath, timeoutMs }: OpenNjetApiOptions) {
+    this.transport = new Transport({ origin, socketPath, timeoutMs });
     const control = new ControlServer(this.transport);
     this.control = control;
     this.locations = new Locations(control);
