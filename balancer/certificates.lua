@@ -63,18 +63,28 @@ local function pair_for(name)
   return pairs_of_hosts[DEFAULT] or certificates.posted(DEFAULT)
 end
 
+--- Has the connection at hand use a pair; what is wrong, if it can't.
+local function use(pair)
+  local ok, why = ssl.set_cert(pair[1])
+  if ok then ok, why = ssl.set_priv_key(pair[2]) end
+  if not ok then return tostring(why) end
+end
+
+local function refuse(why)
+  ngx.log(ngx.ERR, "a certificate can't be used: ", why)
+  return ngx.exit(ngx.ERROR)
+end
+
 --- Answers a handshake; in `ssl_certificate_by_lua`.
 function certificates.choose()
   follower.catch_up()
   local pair = pair_for(ssl.server_name())
   if not pair then return end
   ssl.clear_certs()
-  local ok, why = ssl.set_cert(pair[1])
-  if ok then ok, why = ssl.set_priv_key(pair[2]) end
-  if not ok then
-    ngx.log(ngx.ERR, "a certificate can't be used: ", why)
-    return ngx.exit(ngx.ERROR)
-  end
+  local why = use(pair)
+  if why then return refuse(why) end
 end
+
+certificates.pair_for, certificates.use, certificates.refuse = pair_for, use, refuse
 
 return certificates

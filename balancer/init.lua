@@ -16,6 +16,7 @@ local settings
 --   journal     file with the last good state; may be missing
 --   body_limit  bytes of a request body where an upstream sets none; 0: any number
 --   logs        true: the access log is told what decided
+--   maps        true: OpenNJet has a map of certificates, see balancer.certificate_map
 function balancer.init(options)
   -- A phase is one trace, which is longer than LuaJIT's default allows.
   jit_options.start("maxtrace=8000", "maxrecord=32000", "maxirconst=8000", "maxside=400", "maxsnap=2000", "maxmcode=16384")
@@ -41,6 +42,7 @@ function balancer.init(options)
   balancer.respond = respond.run
   balancer.replace = respond.replace
   balancer.log = require("balancer.log").run
+  if options.maps then require("balancer.client_hello").open(balancer) end
   balancer.certificate = require("balancer.certificates").choose
   balancer.control = control.handle
   --- The page for a status that NGINX gave by itself.

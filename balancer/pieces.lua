@@ -6,6 +6,7 @@ local follower = require "balancer.state.follower"
 local record = require "balancer.state.record"
 local count = require "balancer.count"
 local backends = require "balancer.configuration.backends"
+local certificate_map = require "balancer.certificate_map"
 local certificates = require "balancer.certificates"
 local servers = require "balancer.configuration.servers"
 local upstreams = require "balancer.upstreams"
@@ -160,6 +161,7 @@ local handlers = {
   [record.NAMED_CERTIFICATE] = servers.certificates,
   -- Looked up where they are asked for.
   [record.SETTING] = { load = function() return true end, drop = function() end },
+  [record.CERTIFICATE_MAP] = certificate_map,
 }
 
 --- Tells the follower what to do with pieces.

@@ -350,7 +350,7 @@ const PROXY_ENTRIES = {
   },
 } as const satisfies Record<string, ErrorEntry>;
 
-/** What is in the way of starting NGINX. */
+/** What is in the way of starting NGINX or OpenNJet. */
 const NGINX_ENTRIES = {
   NGINX_MISSING: {
     meaning: "No NGINX with the Lua module is installed, and Debian's packages cannot be unpacked.",
@@ -365,10 +365,105 @@ const NGINX_ENTRIES = {
     remedy: "Install a C compiler and wabt (wasm2c), or bring the library along: npm run build:native.",
   },
   NGINX_NOT_ANSWERING: {
-    meaning: "NGINX does not start, or nothing answers on the control socket that --attach names.",
-    remedy: "The message has what NGINX said; for --attach, check the socket and the token beside it.",
+    meaning: "NGINX or OpenNJet does not start, or nothing answers on the control socket that --attach names.",
+    remedy: "The message has what it said; for --attach, check the socket and the token beside it.",
+  },
+  OPENNJET_MISSING: {
+    meaning: "There is no OpenNJet where --opennjet-prefix or NJET_PREFIX says.",
+    remedy: "Install OpenNJet, and name the folder that has sbin/njet.",
+  },
+  OPENNJET_UNUSABLE: {
+    meaning: "The installation of OpenNJet lacks the files that the message lists, or does not run.",
+    remedy: "Build it with these modules and with LuaJIT, lua-resty-core and lua-cjson.",
   },
 } as const satisfies Record<string, ErrorEntry>;
+
+/** Failures of a call of OpenNJet's APIs. */
+const OPENNJET_ENTRIES = {
+  OPENNJET_ANSWER_INVALID: {
+    meaning: "What answered is none of OpenNJet's APIs, or of a release that is not known; the change is verified.",
+    remedy: "Check the address of the control server, and its release.",
+  },
+  OPENNJET_BODY_TOO_LARGE: {
+    meaning: "A change is larger than the API takes; it was not applied.",
+    remedy: "Split it; for maps, raise client_max_body_size of the control server.",
+  },
+  OPENNJET_CERTIFICATE_REPEATED: {
+    meaning: "The server had this certificate before, and OpenNJet refuses it for good.",
+    remedy: "Go back to older certificates through the map of files.",
+  },
+  OPENNJET_CODE_UNKNOWN: {
+    meaning: "OpenNJet answered with a code that is not documented; the change is verified.",
+    remedy: "See the message, and OpenNJet's error log.",
+  },
+  OPENNJET_CONNECTION_LOST: {
+    meaning: "The connection ended, or no answer came in time; the change may be in force, and is verified.",
+    remedy: "See whether OpenNJet runs and how busy it is.",
+  },
+  OPENNJET_EXISTS: {
+    meaning: "There is an object of this name already.",
+    remedy: "Remove it first; it may be left from a change that was given up.",
+  },
+  OPENNJET_JSON_REFUSED: {
+    meaning: "OpenNJet can't read the change as JSON of its form.",
+    remedy: "Use a release of OpenNJet that is known to work; please report it.",
+  },
+  OPENNJET_MEMORY: {
+    meaning: "OpenNJet has no memory for the change, which may be in force in part.",
+    remedy: "Give it more memory, and shared_slab_pool_size.",
+  },
+  OPENNJET_MODULE_NOT_LOADED: {
+    meaning: "The data plane does not have the module that the change needs.",
+    remedy: "Load it, as deploy/opennjet does.",
+  },
+  OPENNJET_NOT_ALLOWED: {
+    meaning: "OpenNJet does not allow the change of this object: it is in use, or stands in the configuration.",
+    remedy: "See the message.",
+  },
+  OPENNJET_NOT_FOUND: {
+    meaning: "There is no object of this name.",
+    remedy: "Nothing, where it was to be removed; otherwise check the name and the configuration.",
+  },
+  OPENNJET_NOT_REACHABLE: {
+    meaning: "Nothing answers at the address of the control server; nothing was sent.",
+    remedy: "Start OpenNJet, or correct the address.",
+  },
+  OPENNJET_PARAMETER: {
+    meaning: "A parameter of the change has a value that it cannot have.",
+    remedy: "See the message.",
+  },
+  OPENNJET_PARTLY_APPLIED: {
+    meaning: "Parts of the change are in force, others are not; it is verified.",
+    remedy: "See the message for the parts that were refused.",
+  },
+  OPENNJET_REFUSED: {
+    meaning: "OpenNJet refuses the change for the reason in the message; what was in force stays.",
+    remedy: "See the message.",
+  },
+  OPENNJET_REQUEST_REFUSED: {
+    meaning: "The control server refuses the request as such: a verb or a field that this release does not know.",
+    remedy: "Use a release of OpenNJet that is known to work.",
+  },
+  OPENNJET_SERVER_FAILURE: {
+    meaning: "The control server failed; the change may be in force, and is verified.",
+    remedy: "See OpenNJet's error log.",
+  },
+  OPENNJET_SHUTTING_DOWN: {
+    meaning: "OpenNJet is ending, or reading its configuration anew.",
+    remedy: "Nothing; the change is made again afterwards.",
+  },
+  OPENNJET_TIMEOUT: {
+    meaning: "OpenNJet's agent did not answer within 2 s; the change may come into force later, and is verified.",
+    remedy: "Nothing, if it happens at times; otherwise load fewer modules, or hold fewer dynamic objects.",
+  },
+  OPENNJET_UPSTREAM_REFUSED: {
+    meaning: "The API of upstream members refuses the change.",
+    remedy: "See the message; the word in parentheses is OpenNJet's.",
+  },
+} as const satisfies Record<string, ErrorEntry>;
+
+/** Codes of a failed call of OpenNJet's APIs. */
+export type OpenNjetErrorCode = keyof typeof OPENNJET_ENTRIES;
 
 /** Codes with which a proxy refuses a step. */
 export type ProxyErrorCode = keyof typeof PROXY_ENTRIES;
@@ -379,7 +474,8 @@ export const ERROR_SECTIONS = [
   { title: "Problems between objects", entries: MODEL_ENTRIES },
   { title: "Problems of files", entries: FILE_ENTRIES },
   { title: "Errors of a proxy", entries: PROXY_ENTRIES },
-  { title: "Errors of starting NGINX", entries: NGINX_ENTRIES },
+  { title: "Errors of starting NGINX or OpenNJet", entries: NGINX_ENTRIES },
+  { title: "Errors of OpenNJet's APIs", entries: OPENNJET_ENTRIES },
   { title: "Errors of the core", entries: CORE_ENTRIES },
 ] as const;
 

@@ -20,6 +20,8 @@ local record = {
   SERVER = 7,
   NAMED_CERTIFICATE = 8,
   SETTING = 9,
+  -- Which map of certificates is to be relied on, see balancer.certificate_map.
+  CERTIFICATE_MAP = 10,
 }
 
 --- Bytes before the key, counted from the length on.

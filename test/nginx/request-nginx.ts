@@ -1,11 +1,12 @@
 /** A real NGINX with the whole balancer, its state given as plans. */
 import { type ChildProcess, spawn } from "node:child_process";
 import { randomBytes } from "node:crypto";
-import { chmodSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { chmodSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { type NginxConfigurationOptions, nginxConfiguration } from "../../controller/proxies/nginx/configuration.js";
 import { ControlClient } from "../../controller/proxies/nginx/control-client.js";
+import type { NginxInstallation } from "../../controller/proxies/nginx/parts.js";
 import { nativeCore, PACKAGE_ROOT } from "../../controller/proxies/nginx/parts.js";
 import type { Piece } from "../../controller/proxies/nginx/piece.js";
 import { peerStatesPiece, pieceOfStep } from "../../controller/proxies/nginx/plan-pieces.js";
@@ -18,7 +19,17 @@ import { cleanup, eventually } from "../support/harness.js";
 import { closedPort } from "../support/peers.js";
 import { installation } from "./installation.js";
 
+/** A server that understands the configuration of NGINX: which, and how it is started. */
+export interface Flavour {
+  installation(): Promise<Pick<NginxInstallation, "binary" | "env" | "luaPath" | "luaCPath"> & { modules: string[] }>;
+  /** Text of its configuration; `folder` is its own, for what else it needs. */
+  configuration(options: NginxConfigurationOptions, folder: string): string;
+}
+
+const NGINX: Flavour = { installation, configuration: nginxConfiguration };
+
 export type RequestNginxOptions = Partial<NginxConfigurationOptions> & {
+  flavour?: Flavour;
   /** Images are compiled by it. */
   compiler?: ReturnType<typeof makeRoutingTable>;
   /** What the text of the configuration becomes. */
@@ -30,6 +41,7 @@ export class RequestNginx {
   /** Workers can get into it that are somebody else. */
   readonly temp = mkdtempSync(join(tmpdir(), "njet-kic-temp-"));
   readonly client: ControlClient;
+  private readonly errorLogFile = join(this.folder, "logs", "error.log");
   readonly controlSocket = join(this.folder, "control.sock");
   readonly compiler: ReturnType<typeof makeRoutingTable>;
   http = 0;
@@ -58,8 +70,13 @@ export class RequestNginx {
   }
 
   /** False if it did not start. */
-  private async open({ compiler, edit = (text) => text, ...options }: RequestNginxOptions): Promise<boolean> {
-    const { binary, env, modules, luaPath, luaCPath } = await installation();
+  private async open({
+    compiler,
+    flavour = NGINX,
+    edit = (text) => text,
+    ...options
+  }: RequestNginxOptions): Promise<boolean> {
+    const { binary, env, modules, luaPath, luaCPath } = await flavour.installation();
     const { folder } = this;
     const pair = makeCertificate("default", "default.example.com");
     const certificate = { chain: join(folder, "default.pem"), key: join(folder, "default.key") };
@@ -67,7 +84,8 @@ export class RequestNginx {
     writeFileSync(certificate.key, pair.key, { mode: 0o600 });
     this.http = await closedPort();
     this.https = await closedPort();
-    const text = nginxConfiguration({
+    mkdirSync(join(folder, "logs"), { recursive: true });
+    const configured = {
       ...{ modules, luaPath, luaCPath, packageRoot: PACKAGE_ROOT ?? "", library: await nativeCore() },
       ...{ runDirectory: folder, controlSocket: join(folder, "control.sock"), tokenFile: join(folder, "token") },
       journalFile: join(folder, "state.journal"),
@@ -79,16 +97,16 @@ export class RequestNginx {
       tempDirectory: this.temp,
       accessLog: join(folder, "access.log"),
       ...{
-        errorLog: join(folder, "error.log"),
-        errorLevel: "info",
+        errorLog: this.errorLogFile,
+        errorLevel: "info" as const,
         bodyLimit: 0,
         stateSize: 32,
         shutdownTimeout: 5000,
       },
       ...options,
-    });
-    writeFileSync(join(folder, "nginx.conf"), edit(text));
-    const arguments_ = ["-p", folder, "-e", join(folder, "error.log"), "-c", join(folder, "nginx.conf")];
+    };
+    writeFileSync(join(folder, "nginx.conf"), edit(flavour.configuration(configured, folder)));
+    const arguments_ = ["-p", folder, "-e", this.errorLogFile, "-c", join(folder, "nginx.conf")];
     this.child = spawn(binary, arguments_, { env: { ...process.env, ...env }, stdio: "inherit" });
     let answers = false;
     for (let tries = 0; tries < 1000 && this.child.exitCode === null && !answers; tries++) {
@@ -129,7 +147,7 @@ export class RequestNginx {
   }
 
   errorLog(): string {
-    return readFileSync(join(this.folder, "error.log"), "utf8");
+    return readFileSync(this.errorLogFile, "utf8");
   }
 
   /** Lines of the access log, parsed. */

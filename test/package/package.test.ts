@@ -37,7 +37,7 @@ describe("the package", () => {
     );
     for (const path of kinds) {
       expect(path).toMatch(
-        /^((README|ARCHITECTURE|CHANGELOG|ERRORS|core-wasm\/(ABI|BUNDLE|hosts\/envoy\/README))\.md|LICENSE|package\.json|dist\/(core|envoy-filter)\.wasm|core-wasm\/hosts\/envoy\/envoy\.yaml|dist\/[^.]+(\.d\.ts|\.js)|examples\/.*\.yaml|balancer\/.*\.lua|(core-wasm\/native|deploy\/debian)\/.*\.mjs)$/,
+        /^((README|ARCHITECTURE|CHANGELOG|ERRORS|core-wasm\/(ABI|BUNDLE|hosts\/envoy\/README)|controller\/proxies\/opennjet\/api\/README)\.md|LICENSE|package\.json|dist\/(core|envoy-filter)\.wasm|core-wasm\/hosts\/envoy\/envoy\.yaml|dist\/[^.]+(\.d\.ts|\.js)|examples\/.*\.yaml|balancer\/.*\.lua|(core-wasm\/native|deploy\/debian)\/.*\.mjs)$/,
       );
     }
     expect(packed).toEqual(
@@ -50,6 +50,9 @@ describe("the package", () => {
         "dist/core-wasm/binding/index.js",
         "dist/core-wasm/binding/index.d.ts",
         "dist/controller/cli/main.js",
+        "controller/proxies/opennjet/api/README.md",
+        "dist/controller/proxies/opennjet/api/index.js",
+        "dist/controller/proxies/opennjet/api/index.d.ts",
         "examples/cafe/ingress.yaml",
         "balancer/core/routing_table.lua",
         "core-wasm/native/build.mjs",
@@ -81,6 +84,16 @@ describe("the package", () => {
     writeFileSync(
       join(project, "consumer.ts"),
       `import { Core, type Decision, type HostRules, RouteTable } from "njet-kic/core";
+import { type OpenNjetApi, OpenNjetApiError } from "njet-kic/opennjet";
+export async function added(api: OpenNjetApi): Promise<boolean> {
+  try {
+    await api.locations.add({ addressPort: "0.0.0.0:80", serverName: "_" }, { rule: "=", name: "/", body: "return 204;" });
+    return true;
+  } catch (error) {
+    if (error instanceof OpenNjetApiError) return error.mayHaveApplied;
+    throw error;
+  }
+}
 export async function decide(wasm: Uint8Array, rules: HostRules): Promise<Decision> {
   const table = new RouteTable(await Core.load(wasm));
   table.setHost(rules);
@@ -121,15 +134,20 @@ export async function decide(wasm: Uint8Array, rules: HostRules): Promise<Decisi
 });
 
 describe("the documents", () => {
-  it.each(["README.md", "ARCHITECTURE.md", "CHANGELOG.md", "ERRORS.md", "core-wasm/ABI.md", "bench/README.md"])(
-    "name in %s only files that exist",
-    (page) => {
-      const text = readFileSync(join(ROOT, page), "utf8");
-      const links = [...text.matchAll(/\]\((?!https?:)([^)#]*)(#[^)]*)?\)/g)].map(([, path]) => path);
-      const missing = links.filter((path) => path !== "" && !existsSync(join(ROOT, dirname(page), path)));
-      expect(missing).toEqual([]);
-    },
-  );
+  it.each([
+    "README.md",
+    "ARCHITECTURE.md",
+    "CHANGELOG.md",
+    "ERRORS.md",
+    "core-wasm/ABI.md",
+    "bench/README.md",
+    "controller/proxies/opennjet/api/README.md",
+  ])("name in %s only files that exist", (page) => {
+    const text = readFileSync(join(ROOT, page), "utf8");
+    const links = [...text.matchAll(/\]\((?!https?:)([^)#]*)(#[^)]*)?\)/g)].map(([, path]) => path);
+    const missing = links.filter((path) => path !== "" && !existsSync(join(ROOT, dirname(page), path)));
+    expect(missing).toEqual([]);
+  });
 
   it("show in the README the commands and options that the program has", () => {
     const cli = (...args: string[]) =>

@@ -6,6 +6,16 @@ import { join } from "node:path";
 import { listen, type NginxListener, network, quoted, quotedPaths, unixPath } from "./configured-values.js";
 import { internalLocations } from "./internal-locations.js";
 
+/** Lines of a server of NGINX's family that has more than NGINX. */
+export interface FamilyLines {
+  main: readonly string[];
+  http: readonly string[];
+  /** Of the server with the TLS listener: HTTP/2, and where certificates come from. */
+  tls: readonly string[];
+  /** More fields for `balancer.init`, as Lua. */
+  init: string;
+}
+
 export interface NginxConfigurationOptions {
   /** Paths for `load_module`. */
   modules: readonly string[];
@@ -48,6 +58,8 @@ export interface NginxConfigurationOptions {
   stateSize: number;
   /** Milliseconds that old workers have after a reload or a quit. */
   shutdownTimeout: number;
+  /** Undefined: NGINX itself. */
+  family?: FamilyLines;
 }
 
 /** What deploy/nginx/nginx.conf is made of: an NGINX in a container of its own, for a controller that attaches to it. */
@@ -77,6 +89,9 @@ export const DEFAULT_CONFIGURATION: NginxConfigurationOptions = {
   shutdownTimeout: 240_000,
 };
 
+/** What maps are asked about that have one answer. OpenNJet takes no map that is asked about less than two characters. */
+const NOTHING = '"none"';
+
 /** Headers that the proxy says itself or that are about one connection, with the values of `location /`. */
 const HOP_HEADERS = [
   "Keep-Alive",
@@ -95,10 +110,10 @@ function headerVariables(trusting: boolean, peer: string): { maps: string[]; for
   const kept = (name: string, own: string): string =>
     trusting
       ? `map "$njet_trusted:$http_${name}" $njet_said_${name} { default ${own}; "~^1:." $http_${name}; }`
-      : `map "" $njet_said_${name} { default ${own}; }`;
+      : `map ${NOTHING} $njet_said_${name} { default ${own}; }`;
   const chain = trusting
     ? `map "$njet_trusted:$http_x_forwarded_for" $njet_said_x_forwarded_for { default ${peer}; "~^1:." "$http_x_forwarded_for, ${peer}"; }`
-    : `map "" $njet_said_x_forwarded_for { default ${peer}; }`;
+    : `map ${NOTHING} $njet_said_x_forwarded_for { default ${peer}; }`;
   const forwardedKept = trusting ? "$http_forwarded" : '""';
   return {
     maps: [
@@ -107,7 +122,7 @@ function headerVariables(trusting: boolean, peer: string): { maps: string[]; for
       kept("x_forwarded_port", "$server_port"),
       chain,
       `map $http_x_request_id $njet_said_x_request_id { default $request_id; "" $request_id; "~^[\\x21-\\x7e]{1,128}$" $http_x_request_id; }`,
-      `map "${trusting ? "$njet_trusted" : "0"}" $njet_forwarded { default ""; 1 ${forwardedKept}; }`,
+      `map ${trusting ? '"$njet_trusted"' : NOTHING} $njet_forwarded { default ""; 1 ${forwardedKept}; }`,
     ],
     forwarded: [
       ["Host", "host:$http_host"],
@@ -137,7 +152,7 @@ const OWN_PAGES = "400 401 403 404 405 408 411 412 413 414 416 421 429 495 496 4
 
 /** Throws a RangeError for an option that can't stand in a configuration. */
 export function nginxConfiguration(options: NginxConfigurationOptions): string {
-  const { runDirectory: run, trustedProxies, proxyProtocol } = options;
+  const { runDirectory: run, trustedProxies, proxyProtocol, family } = options;
   const networks = trustedProxies.map(network);
   const trusting = networks.length > 0 && !proxyProtocol;
   // Behind the PROXY protocol the other end is who it names, where it may.
@@ -146,7 +161,7 @@ export function nginxConfiguration(options: NginxConfigurationOptions): string {
   const temp = ["client_body", "proxy", "fastcgi", "uwsgi", "scgi"];
   const plainFlags = `default_server backlog=4096${proxyProtocol ? " proxy_protocol" : ""}`;
   const plain = options.http ? listen(options.http, plainFlags) : [];
-  const tls = options.https ? listen(options.https, `${plainFlags} ssl http2`) : [];
+  const tls = options.https ? listen(options.https, `${plainFlags} ssl${family === undefined ? " http2" : ""}`) : [];
   if (plain.length + tls.length === 0) throw new RangeError("neither a plain nor a TLS listener");
   if (options.https && !options.defaultCertificate)
     throw new RangeError("the TLS listener needs a default certificate");
@@ -154,7 +169,7 @@ export function nginxConfiguration(options: NginxConfigurationOptions): string {
   const indirect = (module: string) => (entry: [string, string]) =>
     `${module}_set_header ${entry[0]} $njet_${entry[1].slice(0, entry[1].indexOf(":"))};`;
   const variable = ([, value]: [string, string]) =>
-    `map "" $njet_${value.slice(0, value.indexOf(":"))} { default ${value.slice(value.indexOf(":") + 1)}; }`;
+    `map ${NOTHING} $njet_${value.slice(0, value.indexOf(":"))} { default ${value.slice(value.indexOf(":") + 1)}; }`;
   const dropped = (module: string) => HOP_HEADERS.map((name) => `${module}_set_header ${name} "";`);
 
   const http = [
@@ -164,16 +179,17 @@ export function nginxConfiguration(options: NginxConfigurationOptions): string {
     `lua_shared_dict njet_kic_state ${options.stateSize}m;`,
     "lua_shared_dict njet_kic_counters 32m;",
     "lua_check_client_abort on;",
+    ...(family?.http ?? []),
     ...(networks.length === 0 ? [] : realIp(networks, proxyProtocol, trusting)),
     ...maps,
     ...forwarded.map(variable),
     ...["target", "upgrade", "connection", "resource", "path", "upstream"].map(
-      (n) => `map "" $njet_${n} { default ""; }`,
+      (n) => `map ${NOTHING} $njet_${n} { default ""; }`,
     ),
     "init_by_lua_block {",
     '  balancer = require "balancer"',
     `  balancer.init { library = ${quoted(options.library)}, token = ${quoted(options.tokenFile)}, journal = ${quoted(options.journalFile)},`,
-    `    body_limit = ${options.bodyLimit}, logs = ${options.accessLog !== undefined} }`,
+    `    body_limit = ${options.bodyLimit}, logs = ${options.accessLog !== undefined}${family?.init ?? ""} }`,
     "}",
     "init_worker_by_lua_block { balancer.init_worker() }",
     ...UPSTREAMS.flatMap((name) => [
@@ -260,6 +276,7 @@ export function nginxConfiguration(options: NginxConfigurationOptions): string {
   return [
     ...(options.user === undefined ? [] : [`user ${quoted(options.user.name)} ${quoted(options.user.group)};`]),
     ...options.modules.map((path) => `load_module ${quoted(path)};`),
+    ...(family?.main ?? []),
     "daemon off;",
     `worker_processes ${options.workers === 0 ? "auto" : options.workers};`,
     `worker_shutdown_timeout ${options.shutdownTimeout}ms;`,
@@ -298,12 +315,15 @@ function realIp(networks: readonly string[], proxyProtocol: boolean, trusting: b
   ];
 }
 
-function tlsLines({ https, defaultCertificate }: NginxConfigurationOptions): string[] {
+function tlsLines({ https, defaultCertificate, family }: NginxConfigurationOptions): string[] {
   if (https === undefined || defaultCertificate === undefined) return [];
-  return [
+  const certificates = family?.tls ?? [
     `ssl_certificate ${quoted(defaultCertificate.chain)};`,
     `ssl_certificate_key ${quoted(defaultCertificate.key)};`,
     "ssl_certificate_by_lua_block { balancer.certificate() }",
+  ];
+  return [
+    ...certificates,
     "ssl_protocols TLSv1.2 TLSv1.3;",
     "ssl_prefer_server_ciphers off;",
     // A session that is resumed would not show a renewed certificate.

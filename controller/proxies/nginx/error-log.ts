@@ -1,7 +1,7 @@
 import type { Logger, LogLevel } from "../../observability/logger.js";
 
 /** `2026/01/02 03:04:05 [error] 12#34: *56 text`; what NGINX says before it has a log has no time. */
-const LINE = /^(?:[\d/]+ [\d:]+ |nginx: )\[(\w+)\] (?:(\d+)#\d+: )?(?:\*\d+ )?(.*)$/s;
+const LINE = /^(?:[\d/]+ [\d:]+ |(?:nginx|njet): )\[(\w+)\] (?:(\d+)#\d+: )?(?:\*\d+ )?(.*)$/s;
 const LEVELS: Record<string, LogLevel> = {
   debug: "debug",
   info: "debug",
@@ -22,7 +22,11 @@ export class ErrorLog {
   private rest = "";
   private severe: string[] = [];
 
-  constructor(private readonly logger: Logger) {}
+  /** `name`: what the log calls the server. */
+  constructor(
+    private readonly logger: Logger,
+    private readonly name = "nginx",
+  ) {}
 
   /** The last lines about why NGINX could not go on; empty if there are none. */
   get why(): string {
@@ -47,6 +51,6 @@ export class ErrorLog {
     const [, severity = "error", pid, text = line] = found ?? [];
     const level = LEVELS[severity] ?? "error";
     if (severity === "emerg") this.severe = [...this.severe, text].slice(-KEPT);
-    this.logger[level]("nginx", { severity, ...(pid !== undefined && { pid: Number(pid) }), text });
+    this.logger[level](this.name, { severity, ...(pid !== undefined && { pid: Number(pid) }), text });
   }
 }

@@ -1,7 +1,4 @@
-import { readFileSync } from "node:fs";
-import { createServer } from "node:net";
 import type { Logger } from "../../observability/logger.js";
-import { selfSigned } from "../self-signed.js";
 import { AttachedNginx } from "./attached.js";
 import { nginxConfiguration } from "./configuration.js";
 import type { NginxListener } from "./configured-values.js";
@@ -10,10 +7,10 @@ import { NginxProxy } from "./nginx-proxy.js";
 import { findNginx, nativeCore, PACKAGE_ROOT } from "./parts.js";
 import type { ImageCompiler } from "./plan-pieces.js";
 import { NginxFolder } from "./run-folder.js";
+import { keepCertificate, portOf } from "./start-parts.js";
 import { Supervisor } from "./supervisor.js";
 import { customaryUser, findUser, userDatabase, whyUnreachable } from "./worker-user.js";
 
-const DAY = 86_400_000;
 /** Connections of each worker, as many as the embedded proxy takes. */
 const CONNECTIONS = 16_384;
 
@@ -158,38 +155,4 @@ function askedUser(asked: string) {
   } catch (error) {
     throw new Error(`--nginx-user: ${(error as Error).message}`);
   }
-}
-
-/** Puts the default certificate where NGINX finds it when it starts: the given one, the one of before, or a new one. */
-function keepCertificate(
-  folder: NginxFolder,
-  given: NginxOptions["defaultCertificate"],
-): { chain: string; key: string } {
-  const { certificateFile, certificateKeyFile } = folder;
-  let pair = given;
-  if (pair === undefined) {
-    try {
-      pair = { chain: readFileSync(certificateFile, "utf8"), key: readFileSync(certificateKeyFile, "utf8") };
-    } catch {
-      const now = Date.now();
-      const names = { commonName: "default certificate", hosts: ["localhost"] };
-      pair = selfSigned({ ...names, notBefore: now - DAY, notAfter: now + 3650 * DAY });
-    }
-  }
-  folder.write(certificateFile, pair.chain);
-  folder.write(certificateKeyFile, pair.key);
-  return { chain: pair.chain, key: pair.key };
-}
-
-/** The port of a listener; for 0 one that is free now. NGINX itself can't choose. */
-function portOf({ address, port }: NginxListener): Promise<number> {
-  if (port !== 0) return Promise.resolve(port);
-  return new Promise((resolve, reject) => {
-    const server = createServer();
-    server.once("error", reject);
-    server.listen({ host: address, port: 0 }, () => {
-      const found = server.address();
-      server.close(() => resolve(typeof found === "object" && found !== null ? found.port : 0));
-    });
-  });
 }

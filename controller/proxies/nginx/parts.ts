@@ -24,7 +24,12 @@ export interface NginxInstallation {
 }
 
 /** Which part it is that can't be had. */
-export type PartCode = "NGINX_MISSING" | "NGINX_UNUSABLE" | "NGINX_CORE_MISSING";
+export type PartCode =
+  | "NGINX_MISSING"
+  | "NGINX_UNUSABLE"
+  | "NGINX_CORE_MISSING"
+  | "OPENNJET_MISSING"
+  | "OPENNJET_UNUSABLE";
 
 /** A part can't be had on this machine; the message says which, and why. */
 export class PartUnavailable extends Error {

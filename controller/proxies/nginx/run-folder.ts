@@ -13,8 +13,14 @@ import { tmpdir } from "node:os";
 import { basename, dirname, join } from "node:path";
 import { claimFolder, isReplaceable, PASSABLE, PRIVATE } from "../../private-folder.js";
 
-const FOLDER = "nginx";
-const TEMP_FOLDER = "nginx-temp";
+/** The servers that can have such a folder, with the names of their configurations. */
+const CONFIGURATIONS = { nginx: "nginx.conf", opennjet: "njet.conf" } as const;
+
+/** Whose folder it is: its name. */
+export type ServerName = keyof typeof CONFIGURATIONS;
+
+/** What comes after the name of the server in that of its folder for temporary files. */
+const TEMP = "-temp";
 const SOCKET = "control.sock";
 /** No longer than the other one. */
 const CLAIM = "owner.sock";
@@ -25,7 +31,7 @@ const MOST_PATH = 103;
 const PLAIN_PATH = /^[\w@%+=:,./-]+$/;
 
 /**
- * The private folder of an NGINX: its configuration, the control socket with its token, the journal. Mode 0700, for it holds
+ * The private folder of an NGINX or OpenNJet: its configuration, the control socket with its token, the journal. Mode 0700, for it holds
  * private keys. Beside it is a folder for temporary files, which workers can get into that are somebody else.
  */
 export class NginxFolder {
@@ -50,16 +56,17 @@ export class NginxFolder {
   private constructor(
     readonly path: string,
     private readonly kind: "stable" | "temporary" | "foreign",
+    server: ServerName,
     socketName = SOCKET,
     /** Paths of what others had put there, and which was taken away. */
     readonly foreign: readonly string[] = [],
   ) {
     this.socket = join(path, socketName);
-    this.temp = join(dirname(path), TEMP_FOLDER);
+    this.temp = `${path}${TEMP}`;
     this.claim = join(path, CLAIM);
     this.tokenFile = join(path, "token");
     this.journal = join(path, "state.journal");
-    this.configuration = join(path, "nginx.conf");
+    this.configuration = join(path, CONFIGURATIONS[server]);
     this.pidFile = join(path, "nginx.pid");
     this.accessLog = join(path, "access.pipe");
     this.certificateFile = join(path, "default.crt");
@@ -71,26 +78,26 @@ export class NginxFolder {
     this.token = kind === "foreign" ? readToken(this.tokenFile) : this.keptToken();
   }
 
-  /** `nginx` in a folder that stays. Throws an Error for one that is not ours. */
-  static stable(parent: string): NginxFolder {
+  /** The folder of that name in a folder that stays. Throws an Error for one that is not ours. */
+  static stable(parent: string, server: ServerName = "nginx"): NginxFolder {
     mkdirSync(parent, { recursive: true, mode: PASSABLE });
-    const path = join(realpathSync(parent), FOLDER);
+    const path = join(realpathSync(parent), server);
     const foreign = claim(path);
-    return new NginxFolder(path, "stable", SOCKET, foreign);
+    return new NginxFolder(path, "stable", server, SOCKET, foreign);
   }
 
-  /** A fresh one, for an NGINX that ends with its controller. */
-  static temporary(): NginxFolder {
-    const parent = realpathSync(mkdtempSync(join(tmpdir(), "njet-kic-nginx-")));
+  /** A fresh one, for a server that ends with its controller. */
+  static temporary(server: ServerName = "nginx"): NginxFolder {
+    const parent = realpathSync(mkdtempSync(join(tmpdir(), `njet-kic-${server}-`)));
     chmodSync(parent, PASSABLE);
-    const path = join(parent, FOLDER);
+    const path = join(parent, server);
     claim(path);
-    return new NginxFolder(path, "temporary");
+    return new NginxFolder(path, "temporary", server);
   }
 
   /** That of an NGINX which somebody else runs, by its control socket. Throws an Error where its token can't be read. */
   static of(socket: string): NginxFolder {
-    return new NginxFolder(dirname(socket), "foreign", basename(socket));
+    return new NginxFolder(dirname(socket), "foreign", "nginx", basename(socket));
   }
 
   /** True if somebody else could put another folder in the place of this one. */
@@ -140,7 +147,7 @@ export class NginxFolder {
 
 /** Both folders, without what is not ours. Answers the paths of what was taken away. */
 function claim(path: string): string[] {
-  const temp = join(dirname(path), TEMP_FOLDER);
+  const temp = `${path}${TEMP}`;
   // Folders in there are the workers'.
   const kept = { foreignFolders: true };
   return [

@@ -33,10 +33,16 @@ interface Master {
 }
 
 export interface SupervisorParts {
-  installation: NginxInstallation;
+  /** What the log calls the server; `nginx` without. */
+  name?: string;
+  installation: Pick<NginxInstallation, "binary" | "env">;
   folder: NginxFolder;
   /** Text of nginx.conf. */
   configuration: string;
+  /** Called before each start, while none of the server's processes is to be taken over. */
+  prepare?(): void;
+  /** Where it writes before it has read its configuration; its standard error without. */
+  errorLog?: string;
   client: Pick<ControlClient, "state">;
   logger: Logger;
   /** Called when NGINX answers after it was started anew. */
@@ -56,9 +62,11 @@ export class Supervisor {
   private stopping = false;
   private wake: (() => void) | undefined;
   private readonly log: ErrorLog;
+  private readonly name: string;
 
   constructor(private readonly parts: SupervisorParts) {
-    this.log = new ErrorLog(parts.logger);
+    this.name = parts.name ?? "nginx";
+    this.log = new ErrorLog(parts.logger, this.name);
   }
 
   /** Process number of the master; undefined while there is none. */
@@ -83,7 +91,7 @@ export class Supervisor {
     if (master !== undefined) {
       this.signal(master, "SIGQUIT");
       if (!(await within(master.gone, graceMs))) {
-        this.parts.logger.warn("nginx is ended with requests under way", { afterSeconds: graceMs / 1000 });
+        this.parts.logger.warn(`${this.name} is ended with requests under way`, { afterSeconds: graceMs / 1000 });
         this.signal(master, "SIGTERM");
         await within(master.gone, END_TIME);
         if (master.alive()) signalGroup(master.pid, "SIGKILL");
@@ -103,7 +111,7 @@ export class Supervisor {
     const identity = processIdentity(state.master);
     if (identity === undefined) {
       // Workers have answered whose master is gone.
-      logger.warn("nginx has died, and its workers are left: they are ended", { pid: state.master });
+      logger.warn(`${this.name} has died, and its workers are left: they are ended`, { pid: state.master });
       void this.emptyGroup(state.master, performance.now() + ORPHAN_TIME);
       return undefined;
     }
@@ -111,7 +119,7 @@ export class Supervisor {
     const alive = () => processIdentity(pid) === identity;
     const master: Master = { pid, alive, gone: this.ended(alive), since: performance.now() };
     this.master = master;
-    logger.info("nginx is running already and is taken over; its log stays where it was", { pid: master.pid });
+    logger.info(`${this.name} is running already and is taken over; its log stays where it was`, { pid: master.pid });
     // It is told to read other settings, or other Lua code, without losing a connection.
     if (changed) this.signal(master, "SIGHUP");
     return master;
@@ -122,6 +130,7 @@ export class Supervisor {
     const { folder, client } = this.parts;
     // Nobody listens on it: it is what an NGINX leaves that was killed.
     rmSync(folder.socket, { force: true });
+    this.parts.prepare?.();
     const master = await this.spawn();
     this.master = master;
     let ended = false;
@@ -140,20 +149,22 @@ export class Supervisor {
       if (!(await within(master.gone, END_TIME))) signalGroup(master.pid, "SIGKILL");
     }
     this.master = undefined;
-    throw new NotAnswering(`nginx does not start: ${this.log.why || (ended ? "it ended" : "it does not answer")}`);
+    throw new NotAnswering(
+      `${this.name} does not start: ${this.log.why || (ended ? "it ended" : "it does not answer")}`,
+    );
   }
 
   private async spawn(): Promise<Master> {
-    const { installation, folder } = this.parts;
+    const { installation, folder, errorLog = "stderr" } = this.parts;
     this.log.begin();
     // In a group of its own, so that Ctrl-C reaches us alone: we end it in order.
-    const child = spawn(installation.binary, ["-p", folder.path, "-e", "stderr", "-c", folder.configuration], {
+    const child = spawn(installation.binary, ["-p", folder.path, "-e", errorLog, "-c", folder.configuration], {
       env: { ...process.env, ...installation.env },
       stdio: ["ignore", "ignore", "pipe"],
       detached: true,
     });
     child.stderr.setEncoding("utf8").on("data", (text: string) => this.log.take(text));
-    const pid = await started(child);
+    const pid = await this.started(child);
     const guard = folder.passing === undefined ? undefined : guardOf(pid, folder.passing);
     const gone = new Promise<void>((resolve) => child.once("close", () => resolve()));
     const exited = new Promise<void>((resolve) => child.once("exit", () => resolve()));
@@ -164,6 +175,14 @@ export class Supervisor {
     return { pid, alive, gone: soon, since: performance.now() };
   }
 
+  /** Process number of a child; rejects where the program can't be started. */
+  private started(child: ChildProcess): Promise<number> {
+    return new Promise((resolve, reject) => {
+      child.once("error", (error) => reject(new NotAnswering(`${this.name} does not start: ${error.message}`)));
+      child.once("spawn", () => resolve(child.pid as number));
+    });
+  }
+
   /** Starts NGINX anew whenever it ends, until we are told to stop. */
   private async watch(first: Master): Promise<void> {
     const { logger } = this.parts;
@@ -172,7 +191,7 @@ export class Supervisor {
       await master.gone;
       this.master = undefined;
       if (this.stopping) return;
-      logger.error("nginx has died and is started again", { pid: master.pid });
+      logger.error(`${this.name} has died and is started again`, { pid: master.pid });
       void this.emptyGroup(master.pid, performance.now() + ORPHAN_TIME);
       if (performance.now() - master.since > SETTLED) wait = FIRST_WAIT;
       for (;;) {
@@ -185,7 +204,7 @@ export class Supervisor {
           break;
         } catch (error) {
           if (this.stopping) return;
-          logger.error("nginx could not be started again", { error });
+          logger.error(`${this.name} could not be started again`, { error });
         }
       }
       this.parts.onRestart();
@@ -243,14 +262,6 @@ function guardOf(pid: number, folder: string): ChildProcess {
   guard.stdin?.on("error", () => undefined);
   guard.unref();
   return guard;
-}
-
-/** Process number of a child; rejects where the program can't be started. */
-function started(child: ChildProcess): Promise<number> {
-  return new Promise((resolve, reject) => {
-    child.once("error", (error) => reject(new NotAnswering(`nginx does not start: ${error.message}`)));
-    child.once("spawn", () => resolve(child.pid as number));
-  });
 }
 
 /** True if there was anybody in the group. */

@@ -1,0 +1,196 @@
+import type { Logger } from "../../observability/logger.js";
+import type { PlanStep } from "../../reconcile/plan.js";
+import { type OpenNjetApi, OpenNjetApiError } from "./api/index.js";
+import type { CertificateFiles, CertificatePair } from "./certificate-files.js";
+import { type CertificateTable, canStand, certificateTable, type FilePair, versionAmong } from "./certificate-table.js";
+
+/** Beyond so many hosts a change of the map takes OpenNJet seconds. */
+export const MOST_MAP_HOSTS = 1_000;
+/** Milliseconds without a change of certificates after which the map is brought in step. */
+const QUIET = 100;
+/** Milliseconds between tries. */
+const FIRST_WAIT = 100;
+const LONGEST_WAIT = 10_000;
+/** Milliseconds between looks whether OpenNJet still has the map; and between those after a change that may come late. */
+const LOOK = 10_000;
+const LATE_LOOK = 200;
+/** Failures in a row after which it is said. */
+const SAID = 2;
+/** How long a change that timed out may take to come into force, in milliseconds. */
+const LATE = 15_000;
+
+/** Tells the workers which version of the map to rely on. */
+export interface MapSwitch {
+  /**
+   * With undefined no worker relies on the map once this resolves. With a version, a worker does as soon as it has seen that
+   * version itself.
+   */
+  set(version: string | undefined): Promise<void>;
+}
+
+export interface CertificateMapsParts {
+  maps: OpenNjetApi["maps"];
+  files: CertificateFiles;
+  /** Undefined: workers have nothing but the map. */
+  workers: MapSwitch | undefined;
+  /** For names without a certificate. */
+  others: FilePair;
+  logger: Logger;
+  mostHosts?: number;
+}
+
+/**
+ * Certificates by OpenNJet's own means: a dynamic map from server name to file. Workers with our balancer hold all certificates
+ * as pieces of state, too, and rely on the map only while it is known to be whole: before anything of it changes they are told
+ * to answer handshakes by themselves, and afterwards each goes back to the map when it has seen the new version. So no handshake meets
+ * a file that is being replaced, a map that is late, lost, or has not been replayed yet, and whatever fails here fails no handshake.
+ */
+export class CertificateMaps {
+  private readonly wanted = new Map<string, CertificatePair>();
+  private inStep = false;
+  private started = false;
+  private stopped = false;
+  private failures = 0;
+  private timer: NodeJS.Timeout | undefined;
+  private running: Promise<void> | undefined;
+  private wait = FIRST_WAIT;
+  private readonly most: number;
+
+  constructor(private readonly parts: CertificateMapsParts) {
+    this.most = parts.mostHosts ?? MOST_MAP_HOSTS;
+  }
+
+  /** True once the map says what it should, and workers may rely on it. */
+  get settled(): boolean {
+    return this.inStep;
+  }
+
+  /** Before a plan that changes certificates is carried out. */
+  async before(steps: readonly PlanStep[]): Promise<void> {
+    if (!steps.some(isOfCertificate)) return;
+    this.inStep = false;
+    await this.running;
+    await this.leave();
+  }
+
+  /** After the plan, with the steps that were not refused. `full`: what they do not name goes. */
+  async after(steps: readonly PlanStep[], full: boolean): Promise<void> {
+    if (full) this.wanted.clear();
+    let changed = full;
+    for (const step of steps) {
+      if (step.step === "set-certificate") this.wanted.set(step.certificate.host, step.certificate);
+      else if (step.step === "remove-certificate") this.wanted.delete(step.host);
+      else continue;
+      changed = true;
+    }
+    if (!changed || !this.started) return;
+    this.inStep = false;
+    if (this.parts.workers === undefined) await this.settleNow();
+    else this.later(QUIET);
+  }
+
+  /** From now on the map is kept in step. */
+  start(): void {
+    this.started = true;
+    this.later(0);
+  }
+
+  /** OpenNJet has been started anew: it has no map, and its workers rely on none. */
+  restarted(): void {
+    this.inStep = false;
+    if (this.started) this.later(0);
+  }
+
+  async stop(): Promise<void> {
+    this.stopped = true;
+    clearTimeout(this.timer);
+    await this.running;
+  }
+
+  private later(milliseconds: number): void {
+    if (this.stopped) return;
+    clearTimeout(this.timer);
+    this.timer = setTimeout(() => void this.settleNow(), milliseconds);
+  }
+
+  private async settleNow(): Promise<void> {
+    await this.running;
+    if (this.stopped) return;
+    clearTimeout(this.timer);
+    this.running = this.settle().then(
+      () => this.succeeded(),
+      (error: unknown) => this.failed(error),
+    );
+    await this.running;
+  }
+
+  private succeeded(): void {
+    if (this.failures > SAID) this.parts.logger.info("the map of certificates is in step again");
+    this.failures = 0;
+    this.wait = FIRST_WAIT;
+    if (this.timer === undefined || this.inStep) this.later(LOOK);
+  }
+
+  private failed(error: unknown): void {
+    if (this.stopped) return;
+    // The control server of an OpenNJet that starts answers a little later than its workers.
+    if (this.failures === SAID)
+      this.parts.logger.warn("the map of certificates can't be brought in step yet", { error });
+    this.failures++;
+    this.later(this.wait);
+    this.wait = Math.min(LONGEST_WAIT, this.wait * 2);
+  }
+
+  /** Brings files, map and workers to what is wanted, if they differ. */
+  private async settle(): Promise<void> {
+    const hosts = this.hosts();
+    const { files, others, maps } = this.parts;
+    const table = certificateTable(new Map([...hosts.keys()].map((host) => [host, files.pathOf(host)])), others);
+    const now = versionAmong(await maps.list(), table);
+    if (this.inStep && now === table.version) return;
+    if (this.inStep) this.parts.logger.warn("opennjet has lost the map of certificates, which is repaired");
+    this.inStep = false;
+    await this.leave();
+    for (const [host, pair] of hosts) if (!(await files.holds(host, pair))) await files.write(host, pair);
+    if (now !== table.version) await this.replace(table);
+    // With an empty map each worker answers by itself.
+    if (hosts.size > 0) await this.parts.workers?.set(table.version);
+    await files.keepOnly(hosts.keys());
+    this.inStep = true;
+  }
+
+  /** The hosts that stand in the map; none where there are more than it should have, and workers can do without. */
+  private hosts(): Map<string, CertificatePair> {
+    const { workers } = this.parts;
+    const list = [...this.wanted].filter(([host]) => canStand(host));
+    return new Map(workers !== undefined && list.length > this.most ? [] : list);
+  }
+
+  /** Sends the table, and looks whether it is there where the answer does not tell. */
+  private async replace(table: CertificateTable): Promise<void> {
+    const { maps } = this.parts;
+    try {
+      await maps.replace(table.maps);
+    } catch (error) {
+      if (!(error instanceof OpenNjetApiError && error.mayHaveApplied)) throw error;
+      const latest = performance.now() + LATE;
+      while (
+        (await maps.list().then(
+          (list) => versionAmong(list, table),
+          () => undefined,
+        )) !== table.version
+      ) {
+        if (this.stopped || performance.now() > latest) throw error;
+        await new Promise((resolve) => setTimeout(resolve, LATE_LOOK));
+      }
+    }
+  }
+
+  private async leave(): Promise<void> {
+    await this.parts.workers?.set(undefined);
+  }
+}
+
+function isOfCertificate({ step }: PlanStep): boolean {
+  return step === "set-certificate" || step === "remove-certificate";
+}

@@ -1,0 +1,68 @@
+import { createHash } from "node:crypto";
+import type { DynamicMap, MapValue } from "./api/index.js";
+
+/** The maps of njet.conf that say which certificate a handshake gets: names of their variables. */
+export const CERTIFICATE_MAPS = {
+  certificate: "njet_certificate",
+  key: "njet_certificate_key",
+  /** Has no other value than the version of the table. It comes last, so who sees it has the others. */
+  version: "njet_certificate_map",
+} as const;
+
+const SOURCE = "$ssl_server_name";
+/** Names that a map takes as they are, or that a pattern for one label can be made of. */
+const NAME = /^(\*\.)?[a-z0-9_]([a-z0-9_.-]*[a-z0-9_])?$/;
+
+/** Files of chain and key; the same one, where both stand in it. */
+export interface FilePair {
+  chain: string;
+  key: string;
+}
+
+/** Which file each host has, as maps for the dynamic map API. */
+export interface CertificateTable {
+  /** Of the content: the same hosts and paths give the same version. */
+  version: string;
+  maps: DynamicMap[];
+}
+
+/** True for a host that can stand in the table; others are served by the default certificate there. */
+export function canStand(host: string): boolean {
+  return NAME.test(host);
+}
+
+/**
+ * The table for hosts (exact, or `*.` and the rest, which is for one label) with the path of their file. Names are compared
+ * without regard to case. Throws a RangeError for a host that can't stand in it.
+ */
+export function certificateTable(files: ReadonlyMap<string, string>, others: FilePair): CertificateTable {
+  const entries = [...files].sort(([a], [b]) => (a < b ? -1 : 1));
+  const values = (other: string): MapValue[] => [
+    { valueFrom: "default", valueTo: other },
+    ...entries.map(([host, path]) => ({ valueFrom: pattern(host), valueTo: path })),
+  ];
+  const map = (name: string, list: MapValue[]): DynamicMap => ({ keyFrom: SOURCE, keyTo: `$${name}`, values: list });
+  const tables = [
+    map(CERTIFICATE_MAPS.certificate, values(others.chain)),
+    map(CERTIFICATE_MAPS.key, values(others.key)),
+  ];
+  const version = createHash("sha256").update(JSON.stringify(tables)).digest("hex").slice(0, 16);
+  return { version, maps: [...tables, map(CERTIFICATE_MAPS.version, [{ valueFrom: "default", valueTo: version }])] };
+}
+
+/** The version of the table that is among the maps of an OpenNJet; undefined for none, or one whose maps are not all there. */
+export function versionAmong(maps: readonly DynamicMap[], wanted: CertificateTable): string | undefined {
+  const found = (keyTo: string) => maps.find((map) => map.keyTo === keyTo && map.keyFrom === SOURCE);
+  const whole = wanted.maps.every((map) => found(map.keyTo)?.values.length === map.values.length);
+  const version = found(`$${CERTIFICATE_MAPS.version}`)?.values.find(
+    ({ valueFrom }) => valueFrom === "default",
+  )?.valueTo;
+  return whole ? version || undefined : undefined;
+}
+
+function pattern(host: string): string {
+  if (!canStand(host)) throw new RangeError(`can't stand in a map: ${JSON.stringify(host)}`);
+  if (!host.startsWith("*.")) return host;
+  // With `hostnames` OpenNJet would take any number of labels for the asterisk.
+  return `~(?i)^[^.]+\\.${host.slice(2).replaceAll(".", "\\.")}$`;
+}

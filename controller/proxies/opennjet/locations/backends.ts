@@ -1,0 +1,125 @@
+/** Upstreams as entries of `/configuration/backends`. */
+import { createHash } from "node:crypto";
+import type { BalanceMethod, PeerState, Template } from "../../../../core-wasm/binding/source.js";
+import type { SessionCookie, Upstream, UpstreamTransport } from "../../../model/types.js";
+import { UnsupportedError } from "../../plan-step.js";
+import type { Backend, CookieAffinity } from "../api/backends-api.js";
+import { variableOf } from "./values.js";
+
+/** Which Lua balancer reads the backends: this project's, or the one that OpenNJet brings along. */
+export type BalancerKind = "own" | "bundled";
+
+/** Defaults of NGINX; the balancer has no others for backends. */
+const MAX_FAILS = 1;
+const FAIL_TIMEOUT = 10_000;
+const TEN_YEARS = 315_360_000;
+/** Kinds whose upstreams have names of their own; those of an Ingress are called by their service. */
+const NAMED_BY_OBJECT = ["VirtualServer", "VirtualServerRoute"];
+
+/** Whether this upstream stays the same where the object turns to another service. */
+export function isNamedByObject(upstreamKey: string): boolean {
+  return NAMED_BY_OBJECT.includes(upstreamKey.split("/")[0]);
+}
+
+/**
+ * Name of the backend of an upstream, or of a route where the upstream goes by its service: so that a location does not
+ * depend on the service. Another protocol towards the peers is another backend: a location never meets peers of the wrong one.
+ */
+export function backendName(upstreamKey: string, route: string, { tls, protocol }: UpstreamTransport): string {
+  const identity = isNamedByObject(upstreamKey) ? upstreamKey : route;
+  const [, namespace = "", object = ""] = upstreamKey.split("/");
+  const readable = `${namespace}-${object}`.replaceAll(/[^A-Za-z0-9._-]/g, "_").slice(0, 128);
+  const hash = createHash("sha256")
+    .update(JSON.stringify([identity, tls, protocol]))
+    .digest("hex")
+    .slice(0, 16);
+  return `${readable}-${hash}`;
+}
+
+/** Throws UnsupportedError where an upstream asks for what the balancer's API has no field for. */
+export function requireCarried(upstream: Upstream): void {
+  backendOf("checked", upstream, () => undefined);
+}
+
+/**
+ * The entry for an upstream; without one, and without peers, requests get 503. `stateOf`: what checks say of a peer.
+ * Everything in it is checked: one wrong entry would keep the bundled balancer from all that follow.
+ */
+export function backendOf(
+  name: string,
+  upstream: Upstream | undefined,
+  stateOf: (address: string, port: number) => PeerState | undefined,
+): Backend {
+  if (upstream === undefined) return { name, endpoints: [], "load-balance": "round_robin" };
+  const { peers, sessionCookie, queue } = upstream;
+  const { maxConns = 0, slowStart = 0, maxFails = MAX_FAILS, failTimeout = FAIL_TIMEOUT } = peers.limits ?? {};
+  if (maxConns > 0 || queue !== undefined) throw notCarried("max-conns and queue");
+  if (slowStart > 0) throw notCarried("slow-start");
+  if (maxFails !== MAX_FAILS || failTimeout !== FAIL_TIMEOUT) throw notCarried("max-fails and fail-timeout");
+  if (peers.peers.some(({ weight }) => weight !== 1)) throw notCarried("weights of peers");
+  return {
+    name,
+    endpoints: usablePeers(upstream, stateOf),
+    "load-balance": "round_robin",
+    ...hashField(peers.method),
+    ...(sessionCookie && { sessionAffinityConfig: affinity(sessionCookie) }),
+  };
+}
+
+/**
+ * The peers that get requests, as the core picks them: those that are not down, draining ones only where nobody else is
+ * left, and with `panic` all where all are down.
+ */
+function usablePeers(
+  { peers: { peers, limits = {} } }: Upstream,
+  stateOf: (address: string, port: number) => PeerState | undefined,
+): Backend["endpoints"] {
+  const known = peers.map((peer) => ({ ...peer, state: stateOf(peer.address, peer.port) ?? "unchecked" }));
+  const alive = known.filter(({ state }) => state !== "down" && !(limits.mandatory && state === "unchecked"));
+  const first = alive.filter(({ draining, state }) => !draining && state !== "draining");
+  const allDown = known.every(({ state }) => state === "down");
+  const usable = first.length > 0 ? first : alive.length > 0 ? alive : limits.panic && allDown ? known : [];
+  return usable
+    .map(({ address, port }) => ({ address, port: String(port) }))
+    .sort((a, b) => (`${a.address} ${a.port}` < `${b.address} ${b.port}` ? -1 : 1));
+}
+
+/** `chash` alone has the balancer's ring; its key is text with variables. */
+function hashField(method: BalanceMethod): Partial<Backend> {
+  if (method.kind === "round-robin") return {};
+  if (method.kind !== "ring" || method.bounded) throw notCarried("every lb-method but round_robin and chash");
+  return { upstreamHashByConfig: { "upstream-hash-by": keyText(method.key) } };
+}
+
+function keyText(key: Template): string {
+  return key
+    .map((part) => {
+      if (typeof part === "string") {
+        if (/[$\x00-\x1f\x7f]/.test(part)) throw notCarried("such characters in the key of a hash");
+        return part;
+      }
+      const name = part.kind === "group" ? undefined : variableOf(part);
+      if (name === undefined) throw notCarried("a value in the key of a hash whose name stands in no variable");
+      return `\${${name}}`;
+    })
+    .join("");
+}
+
+/** Cookies of the balancer are always HttpOnly. */
+function affinity(cookie: SessionCookie): NonNullable<Backend["sessionAffinityConfig"]> {
+  if (!cookie.httpOnly) throw notCarried("a session cookie without httpOnly");
+  const seconds = cookie.expires === "max" ? TEN_YEARS : Math.ceil((cookie.expires ?? 0) / 1000);
+  const cookieSessionAffinity: CookieAffinity = {
+    name: cookie.name,
+    secure: cookie.secure,
+    path: cookie.path ?? "/",
+    ...(seconds > 0 && { expires: String(seconds), maxage: String(seconds) }),
+    ...(cookie.domain !== undefined && { domain: cookie.domain }),
+    ...(cookie.sameSite !== undefined && { samesite: cookie.sameSite }),
+  };
+  return { name: "cookie", mode: "persistent", cookieSessionAffinity };
+}
+
+function notCarried(what: string): UnsupportedError {
+  return new UnsupportedError(`the carrier locations does not have ${what}; use the carrier core`);
+}

@@ -1,0 +1,160 @@
+import { mkdirSync, rmSync } from "node:fs";
+import { join } from "node:path";
+import type { Logger } from "../../observability/logger.js";
+import type { NginxListener } from "../nginx/configured-values.js";
+import { ControlClient } from "../nginx/control-client.js";
+import { NginxProxy } from "../nginx/nginx-proxy.js";
+import { nativeCore, PACKAGE_ROOT } from "../nginx/parts.js";
+import type { ImageCompiler } from "../nginx/plan-pieces.js";
+import { NginxFolder } from "../nginx/run-folder.js";
+import { keepCertificate, portOf } from "../nginx/start-parts.js";
+import { Supervisor } from "../nginx/supervisor.js";
+import { OpenNjetApi } from "./api/index.js";
+import { CertificateFiles } from "./certificate-files.js";
+import { CertificateMaps } from "./certificate-maps.js";
+import { controlFile, openNjetConfiguration } from "./configuration.js";
+import { mapSwitch } from "./map-switch.js";
+import { OpenNjetProxy } from "./opennjet-proxy.js";
+import { findOpenNjet } from "./parts.js";
+
+/** Connections of each worker, as many as the embedded proxy takes. */
+const CONNECTIONS = 16_384;
+const API_SOCKET = "api.sock";
+const CERTIFICATES = "certificates";
+/** What OpenNJet keeps over a restart; whatever it holds comes from us, and comes again. */
+const STATE = ["data", "logs"];
+
+export interface OpenNjetOptions {
+  /** Folder of the installation; undefined: none is named. */
+  prefix: string | undefined;
+  http: NginxListener;
+  https: NginxListener;
+  /** Undefined: one for each core. */
+  workers: number | undefined;
+  /** MiB of memory for the state, which workers share. */
+  stateSize: number;
+  trustedProxies: readonly string[];
+  proxyProtocol: boolean;
+  accessLog: boolean;
+  defaultCertificate: { chain: string; key: string } | undefined;
+  /** Port of OpenNJet's own `/stats`; undefined: none. */
+  stats: NginxListener | undefined;
+  /** Folder that stays over a restart; undefined: a temporary one. */
+  runDir: string | undefined;
+  /** Milliseconds that requests under way have after a stop. */
+  drainTime: number;
+  version: string;
+}
+
+export interface OpenNjetContext {
+  compiler: ImageCompiler;
+  logger: Logger;
+}
+
+/** An OpenNJet of our own with the core inside, not started yet. Rejects with PartUnavailable where something is missing. */
+export async function ownOpenNjet(
+  { compiler, logger }: OpenNjetContext,
+  options: OpenNjetOptions,
+): Promise<OpenNjetProxy> {
+  const installation = await findOpenNjet(options.prefix, "core");
+  const library = await nativeCore({ say: (text) => logger.info("preparing opennjet", { text }) });
+  const ports = { http: await portOf(options.http), https: await portOf(options.https) };
+  const { runDir } = options;
+  const folder = runDir === undefined ? NginxFolder.temporary("opennjet") : NginxFolder.stable(runDir, "opennjet");
+  try {
+    const certificate = keepCertificate(folder, options.defaultCertificate);
+    const asRoot = process.getuid?.() === 0;
+    if (asRoot) logger.warn("opennjet runs as root, as its controller does; give both a user of their own");
+    const apiSocket = join(folder.path, API_SOCKET);
+    const files = { chain: folder.certificateFile, key: folder.certificateKeyFile };
+    const text = openNjetConfiguration({
+      carrier: "core",
+      modulesFolder: installation.modules,
+      luaPath: installation.luaPath,
+      luaCPath: installation.luaCPath,
+      packageRoot: PACKAGE_ROOT ?? "",
+      library,
+      runDirectory: folder.path,
+      tempDirectory: folder.temp,
+      controlSocket: folder.socket,
+      tokenFile: folder.tokenFile,
+      journalFile: folder.journal,
+      http: { ...options.http, port: ports.http },
+      https: { ...options.https, port: ports.https },
+      defaultCertificate: files,
+      workers: options.workers ?? 0,
+      connections: CONNECTIONS,
+      ...(asRoot && { user: { name: "root", group: "root" } }),
+      trustedProxies: options.trustedProxies,
+      proxyProtocol: options.proxyProtocol,
+      allowUnderscoreHeaders: false,
+      ...(options.accessLog && { accessLog: folder.accessLog }),
+      errorLog: "stderr",
+      errorLevel: "warn",
+      bodyLimit: 0,
+      stateSize: options.stateSize,
+      shutdownTimeout: options.drainTime,
+      api: { socket: apiSocket },
+      stats: options.stats,
+    });
+    folder.write(controlFile(folder.path), text.control);
+    const client = new ControlClient(folder.socket, folder.token);
+    const api = new OpenNjetApi({ origin: "http://opennjet", socketPath: apiSocket });
+    const beside = new ControlClient(folder.socket, folder.token);
+    const certificates = new CertificateMaps({
+      maps: api.maps,
+      files: new CertificateFiles(join(folder.path, CERTIFICATES)),
+      workers: mapSwitch(beside, logger),
+      others: files,
+      logger,
+    });
+    let proxy: OpenNjetProxy | undefined;
+    const carrier = new NginxProxy({
+      compiler,
+      folder,
+      client,
+      logger,
+      makeRunner: (onRestart) =>
+        new Supervisor({
+          name: "opennjet",
+          installation,
+          folder,
+          // A newer program brings newer Lua code: an OpenNJet that is taken over has to read it.
+          configuration: `# njet-kic ${options.version}\n${text.data}`,
+          client,
+          logger,
+          // OpenNJet writes temporary files below the folder above that of its first log.
+          errorLog: join(folder.path, "logs", "error.log"),
+          prepare: () => freshState(folder.path, apiSocket),
+          onRestart() {
+            onRestart();
+            proxy?.restarted();
+          },
+        }),
+      defaultCertificate: certificate,
+      ports,
+      accessLog: options.accessLog,
+    });
+    proxy = new OpenNjetProxy({
+      carrier,
+      api,
+      certificates,
+      workers: options.workers,
+      logger,
+      release: () => beside.close(),
+    });
+    return proxy;
+  } catch (error) {
+    folder.remove();
+    throw error;
+  }
+}
+
+/** An OpenNJet that starts begins with nothing: an older state that is replayed late would undo what it is told meanwhile. */
+function freshState(folder: string, apiSocket: string): void {
+  rmSync(apiSocket, { force: true });
+  for (const name of STATE) {
+    rmSync(join(folder, name), { recursive: true, force: true });
+    mkdirSync(join(folder, name), { mode: 0o700 });
+  }
+}

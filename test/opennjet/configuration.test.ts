@@ -1,0 +1,74 @@
+import { readFileSync } from "node:fs";
+import { describe, expect, it } from "vitest";
+import {
+  DEFAULT_OPENNJET_CONFIGURATION,
+  openNjetConfiguration,
+} from "../../controller/proxies/opennjet/configuration.js";
+
+const OPTIONS = DEFAULT_OPENNJET_CONFIGURATION;
+
+function deployed(name: string): string {
+  return readFileSync(new URL(`../../deploy/opennjet/${name}`, import.meta.url), "utf8");
+}
+
+describe("the configurations of OpenNJet", () => {
+  it("are, with default options, the files that deploy/opennjet carries", () => {
+    const { data, control } = openNjetConfiguration(OPTIONS);
+    expect(deployed("njet.conf")).toBe(data);
+    expect(deployed("njet_ctrl.conf")).toBe(control);
+  });
+
+  it("have the upstream as OpenNJet's own controller has it", () => {
+    expect(openNjetConfiguration(OPTIONS).data.replace(/\s+/g, " ")).toContain(
+      "upstream upstream_balancer { server 0.0.0.1; balancer_by_lua_block { balancer.balance() } " +
+        "keepalive 320; keepalive_time 1h; keepalive_timeout 120s; keepalive_requests 10000; }",
+    );
+  });
+
+  it("open 80, 443 and 12001 to everybody, and the control API to loopback only", () => {
+    const { data, control } = openNjetConfiguration(OPTIONS);
+    const listeners = (text: string) => [...text.matchAll(/listen (\S+?);?(?: .*)?$/gm)].map(([, where]) => where);
+    expect(listeners(data)).toEqual([
+      ...["0.0.0.0:80", "[::]:80", "0.0.0.0:443", "[::]:443", "unix:/run/njet-kic/control.sock"],
+    ]);
+    expect(listeners(control)).toEqual(["127.0.0.1:8081", "0.0.0.0:12001", "[::]:12001"]);
+  });
+
+  it("load the modules that are used, and no others", () => {
+    const modules = (text: string) => [...text.matchAll(/\/(njt_\w+)\.so/g)].map(([, name]) => name);
+    const core = openNjetConfiguration(OPTIONS);
+    expect(modules(core.data)).toEqual([
+      ...["njt_http_lua_module", "njt_http_dyn_map_module", "njt_http_vtsc_module"],
+      ...["njt_helper_broker_module", "njt_helper_ctrl_module"],
+    ]);
+    expect(modules(core.control)).toEqual([
+      ...["njt_http_sendmsg_module", "njt_ctrl_config_api_module", "njt_http_vtsd_module"],
+    ]);
+    const bare = openNjetConfiguration({ ...OPTIONS, stats: undefined });
+    expect(modules(bare.data + bare.control).filter((name) => name?.includes("_vts"))).toEqual([]);
+    const locations = openNjetConfiguration({ ...OPTIONS, carrier: "locations" });
+    expect(modules(locations.data)).toContain("njt_http_location_module");
+    expect(modules(locations.control)).toContain("njt_http_location_api_module");
+  });
+
+  it("have no Lua block that OpenNJet does not start with", () => {
+    expect(openNjetConfiguration(OPTIONS).data).not.toContain("set_by_lua_block");
+  });
+
+  it("ask no map about less than two characters, since OpenNJet's workers would refuse every later change of maps", () => {
+    const sources = [...openNjetConfiguration(OPTIONS).data.matchAll(/^\s*map "?(.*?)"? \$/gm)].map(
+      ([, source = ""]) => source,
+    );
+    expect(sources.length).toBeGreaterThan(10);
+    expect(sources.filter((source) => source.length < 2)).toEqual([]);
+  });
+
+  it.each([
+    ["a socket with a blank", { api: { socket: "/run/a b" } }],
+    ["a port of the API that is none", { api: { port: 70_000 } }],
+    ["a folder with a quote", { modulesFolder: '/usr/lib/a";evil' }],
+    ["an address of the metrics that is none", { stats: { address: "0.0.0.0; evil", port: 1 } }],
+  ])("refuse %s", (_title, options) => {
+    expect(() => openNjetConfiguration({ ...OPTIONS, ...options })).toThrow(RangeError);
+  });
+});
