@@ -34,6 +34,8 @@ export const OPENNJET: Flavour = {
   configuration(options, folder) {
     const text = openNjetConfiguration({
       ...options,
+      // Its workers read the files of certificates that its maps name.
+      ...(process.getuid?.() === 0 ? { user: { name: "root", group: "root" } } : {}),
       carrier: "core",
       modulesFolder: openNjet().modules,
       api: { socket: join(folder, "api.sock") },
