@@ -98,7 +98,7 @@ function balance.run()
     if not record then return ngx.exit(ngx.ERROR) end
   end
   if record.attempts == 0 then
-    record.first_try = ngx.now()
+    if record.upstream.most_time > 0 then record.first_try = ngx.now() end
     return connect(record)
   end
   return try_another(record)

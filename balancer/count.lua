@@ -1,29 +1,43 @@
 --- What is counted, in each worker by itself: requests by host pattern, attempts and requests by peer. Plain numbers; the same as
 -- controller/proxies/embedded/traffic.ts has. A host is counted by the pattern that its rules stand under, never by what a
 -- client writes, and what is counted for a host or peer goes when its object does.
+local bit = require "bit"
+local ffi = require "ffi"
+
+local band = bit.band
+
 local count = {}
 
 --- Where a request counts that no host of ours has decided.
 local NO_HOST = "_"
 local BUCKETS = 9
---- How many of the last durations count for their average, and for how long, in seconds.
+--- How many of the last durations count for their average (a power of two), and for how long, in seconds.
 local KEPT, PERIOD = 64, 60
+--- Classes of statuses: 1xx to 5xx.
+local MOST_CODES = 5
+local LAST_TAKEN = 2 ^ 31 - 1
 
-local function new_times()
-  local times = { seconds = 0, next = 1, durations = {}, at = {} }
-  for i = 1, BUCKETS do times[i] = 0 end
-  return times
-end
-
-local function new_counts()
-  return { received = 0, sent = 0, codes = { 0, 0, 0, 0, 0 }, requests = new_times() }
-end
-
-local function new_peer()
-  local counts = new_counts()
-  counts.responses = new_times()
-  return counts
-end
+--- Plain memory: LuaJIT adds to it without asking what it is, and the collector of garbage has nothing to look at. All of it
+-- is zero at first. `codes[1]` are answers of 1xx, `buckets[1]` the shortest durations; `taken` counts what was ever put into
+-- the rings of the last ones.
+ffi.cdef(([[
+  typedef struct {
+    double seconds;
+    double buckets[%d];
+    int32_t taken;
+    double durations[%d], at[%d];
+  } njk_times;
+  typedef struct {
+    double received, sent;
+    double codes[%d];
+    njk_times requests;
+  } njk_counts;
+  typedef struct {
+    njk_counts counts;
+    njk_times responses;
+  } njk_peer_counts;
+]]):format(BUCKETS + 1, KEPT, KEPT, MOST_CODES + 1))
+local new_counts, new_peer = ffi.typeof "njk_counts", ffi.typeof "njk_peer_counts"
 
 --- By host as decisions name it.
 local hosts = { [NO_HOST] = new_counts() }
@@ -44,16 +58,18 @@ end
 
 local function observe(times, seconds, now)
   local i = bucket_of(seconds)
-  times[i] = times[i] + 1
+  times.buckets[i] = times.buckets[i] + 1
   times.seconds = times.seconds + seconds
-  local next = times.next
-  times.durations[next], times.at[next] = seconds, now
-  times.next = next < KEPT and next + 1 or 1
+  local taken = times.taken
+  local place = band(taken, KEPT - 1)
+  times.durations[place], times.at[place] = seconds, now
+  -- Goes round below the end of its type, with all places taken.
+  times.taken = taken < LAST_TAKEN and taken + 1 or KEPT
 end
 
 local function add_code(counts, status)
   local digit = (status - status % 100) / 100
-  if digit >= 1 and digit <= 5 then counts.codes[digit] = counts.codes[digit] + 1 end
+  if digit >= 1 and digit <= MOST_CODES then counts.codes[digit] = counts.codes[digit] + 1 end
 end
 
 local function add(counts, status, received, sent, seconds, now)
@@ -64,7 +80,7 @@ local function add(counts, status, received, sent, seconds, now)
 end
 
 local function add_times(to, from)
-  for i = 1, BUCKETS do to[i] = to[i] + from[i] end
+  for i = 1, BUCKETS do to.buckets[i] = to.buckets[i] + from.buckets[i] end
   to.seconds = to.seconds + from.seconds
 end
 
@@ -89,7 +105,7 @@ function count.remove_host(pattern)
   local counts = hosts[host]
   if not counts or host == NO_HOST then return end
   gone.received, gone.sent = gone.received + counts.received, gone.sent + counts.sent
-  for i = 1, 5 do gone.codes[i] = gone.codes[i] + counts.codes[i] end
+  for i = 1, MOST_CODES do gone.codes[i] = gone.codes[i] + counts.codes[i] end
   add_times(gone.requests, counts.requests)
   hosts[host] = nil
 end
@@ -142,21 +158,21 @@ end
 
 --- An attempt that was not the last one.
 function count.attempt(counts, status, seconds, now)
-  add_code(counts, status)
+  add_code(counts.counts, status)
   observe(counts.responses, seconds, now)
 end
 
 --- The last attempt of a request, for which the request counts.
 function count.last_attempt(counts, status, received, sent, seconds, response, now)
-  add(counts, status, received, sent, seconds, now)
+  add(counts.counts, status, received, sent, seconds, now)
   observe(counts.responses, response, now)
 end
 
 --- Buckets (of each alone), sum, and what is needed for the average of the last minute.
 local function times_of(times, now)
   local buckets, recent, number = {}, 0, 0
-  for i = 1, BUCKETS do buckets[i] = times[i] end
-  for i = 1, #times.at do
+  for i = 1, BUCKETS do buckets[i] = times.buckets[i] end
+  for i = 0, math.min(times.taken, KEPT) - 1 do
     if now - times.at[i] <= PERIOD then
       recent = recent + times.durations[i]
       number = number + 1
@@ -166,13 +182,15 @@ local function times_of(times, now)
 end
 
 local function counts_of(counts, now)
-  return {
-    received = counts.received,
-    sent = counts.sent,
-    codes = counts.codes,
-    requests = times_of(counts.requests, now),
-    responses = counts.responses and times_of(counts.responses, now) or nil,
-  }
+  local codes = {}
+  for i = 1, MOST_CODES do codes[i] = counts.codes[i] end
+  return { received = counts.received, sent = counts.sent, codes = codes, requests = times_of(counts.requests, now) }
+end
+
+local function counts_of_peer(counts, now)
+  local all = counts_of(counts.counts, now)
+  all.responses = times_of(counts.responses, now)
+  return all
 end
 
 --- Everything that was counted here, for JSON: {requests, gone, hosts: {host: counts}, peers: {upstream: {"ip:port": counts}}},
@@ -183,7 +201,7 @@ function count.all(now)
   for host, counts in pairs(hosts) do of_hosts[host] = counts_of(counts, now) end
   for key, of in pairs(peers) do
     local list = {}
-    for id, counts in pairs(of) do list[id] = counts_of(counts, now) end
+    for id, counts in pairs(of) do list[id] = counts_of_peer(counts, now) end
     if next(list) then of_peers[key] = list end
   end
   return { requests = total, gone = counts_of(gone, now), hosts = of_hosts, peers = of_peers }

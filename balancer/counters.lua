@@ -1,5 +1,8 @@
 --- `GET /counters`: what all workers have counted. Counting itself takes no lock: each worker counts in its own memory, and hands
 -- its numbers in when it is asked to, by a number in the shared dict `njet_kic_counters` that its timer looks at.
+-- Code for changes, not for requests: compiled it would only take memory, more of it with each way through it.
+require("jit").off(true, true)
+
 local ngx = ngx or njt
 local cjson = require "cjson.safe"
 local answer = require "balancer.control.answer"

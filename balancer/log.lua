@@ -1,14 +1,17 @@
 --- The log phase: gives back what is still held for the request, and counts it.
 local ngx = ngx or njt
+local base = require "resty.core.base"
 local count = require "balancer.count"
 local queue = require "balancer.queue"
 local requests = require "balancer.requests"
+local variables = require "balancer.variables"
 local worker = require "balancer.worker"
 
 local gmatch = string.gmatch
 local var = ngx.var
 local ngx_now, start_time = ngx.now, ngx.req.start_time
 local finish, recycle = requests.finish, requests.recycle
+local get_request, number_of, whole_number_of = base.get_request, variables.number, variables.whole_number
 
 local log = {}
 
@@ -37,12 +40,14 @@ local function has_failed(record, status)
   return last == 502 or last == 504
 end
 
-local function count_attempts(record, status, received, sent, seconds, now)
+local function count_attempts(record, r, status, received, sent, seconds, now)
   local upstream = record.upstream
   local key = upstream.key
   local counts = count.peer(key, record.peer.id)
   if not record.special then
-    count.last_attempt(counts, status, received, sent, seconds, tonumber(var.upstream_response_time) or seconds, now)
+    -- The peer can't have taken longer than the whole request.
+    local response = seconds > 0 and number_of(r, "upstream_response_time") or 0
+    count.last_attempt(counts, status, received, sent, seconds, response, now)
     return
   end
   local statuses, times = {}, {}
@@ -64,7 +69,8 @@ function log.run()
   local now = ngx_now()
   local seconds = now - start_time()
   if seconds < 0 then seconds = 0 end
-  local received, sent = tonumber(var.request_length) or 0, tonumber(var.bytes_sent) or 0
+  local r = get_request()
+  local received, sent = whole_number_of(r, "request_length"), whole_number_of(r, "bytes_sent")
   local origin = record and record.decided
   count.request(origin and origin.host, status, received, sent, seconds, now)
   if not record then return end
@@ -75,7 +81,7 @@ function log.run()
     worker.table:peer_done(token, record.attempts > 0 and has_failed(record, status), now * 1000)
     if upstream and upstream.queued then queue.place_free(upstream.key) end
   end
-  if upstream and record.attempts > 0 and record.peer then count_attempts(record, status, received, sent, seconds, now) end
+  if upstream and record.attempts > 0 and record.peer then count_attempts(record, r, status, received, sent, seconds, now) end
   recycle(record)
 end
 

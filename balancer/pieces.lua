@@ -2,6 +2,9 @@
 --
 -- Contents are as controller/proxies/nginx/plan-pieces.ts makes them. Each is checked here before it takes the place of what
 -- stood there; what can't be taken over leaves that in force.
+-- Code for changes, not for requests: compiled it would only take memory, more of it with each way through it.
+require("jit").off(true, true)
+
 local follower = require "balancer.state.follower"
 local record = require "balancer.state.record"
 local count = require "balancer.count"

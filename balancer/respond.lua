@@ -8,6 +8,7 @@ local requests = require "balancer.requests"
 local session_cookie = require "balancer.session_cookie"
 
 local http_version = ngx.req.http_version
+local current = requests.current
 
 local respond = {}
 
@@ -42,9 +43,11 @@ local function put_page(record)
 end
 
 function respond.run()
-  local record = requests.current()
+  local record = current()
   if not record or record.failure or record.attempts == 0 then return end
   local status = ngx.status
+  -- HTTP/0.9 has no status, for which NGINX says 9.
+  if not record.special and status >= LEAST_STATUS and status <= MOST_STATUS then return end
   local is_http = http_version() ~= 0.9
   if not is_http or status > MOST_STATUS or status < LEAST_STATUS and not (status == SWITCHING and record.upgrades) then
     return refuse(record, is_http)

@@ -1,17 +1,22 @@
 --- The routing phase: the core decides what becomes of a request, and NGINX is told.
 local ngx = ngx or njt
+local base = require "resty.core.base"
 local answers = require "balancer.answers"
 local body = require "balancer.body"
 local facts = require "balancer.facts"
 local follower = require "balancer.state.follower"
 local headers = require "balancer.headers"
 local queue = require "balancer.queue"
+local request_ids = require "balancer.request_ids"
 local requests = require "balancer.requests"
 local upstreams = require "balancer.upstreams"
+local variables = require "balancer.variables"
 local worker = require "balancer.worker"
 
-local byte, find, gsub, match = string.byte, string.find, string.gsub, string.match
+local find, gsub, match = string.find, string.gsub, string.match
 local var = ngx.var
+local get_request = base.get_request
+local find_variable, text_of = variables.find, variables.text
 local catch_up = follower.catch_up
 local begin, upstream_of = requests.begin, upstreams.get
 
@@ -24,23 +29,43 @@ local route = {
 
 --- Characters of a target; more is 414.
 local LONGEST_TARGET = 8192
-local SLASH = 47
+local SLASH, SPACE = 47, 32
 
---- The target as the request line has it. NGINX leaves the host out of `$request_uri`, which then may begin with `?`.
-local function raw_target(host, uri)
-  if var.host == host and byte(uri) == SLASH then return uri end
-  local line = var.request
-  local target = match(line, "^%S+ (%S+)")
-  if target and byte(target) ~= SLASH and find(target, "^%a[%w+.-]*://") then return target end
-  return uri
+--- The target of a request line in absolute form; nil for any other. NGINX leaves the host out of `$request_uri`, which then may
+-- begin with `?`.
+local function absolute_target(r)
+  local line, length = find_variable(r, "request")
+  -- Most methods have three or four letters.
+  if length > 5 and (line[3] == SPACE and line[4] == SLASH or line[4] == SPACE and line[5] == SLASH) then return nil end
+  local target = match(text_of(r, "request") or "", "^%S+ (%S+)")
+  return target and find(target, "^%a[%w+.-]*://") and target or nil
 end
 
-local function decide(record)
-  local now = worker.now()
-  local decision, why = worker.table:decide(record.host, record.target, record.https, record.random, now, facts, record.decision)
-  if decision then return decision end
+--- Decides a request by its host and target, as they stand in NGINX's memory.
+local function decide(record, r, host, host_length, target, target_length)
+  local absolute = absolute_target(r)
+  if absolute then target, target_length = absolute, #absolute end
+  local decision, why = worker.table:decide_bytes(host or "", host_length, target, target_length, record.https, record.random,
+    worker.now(), facts, record.decision)
+  if decision then
+    record.absolute = absolute
+    return decision
+  end
   ngx.log(ngx.ERR, "a request could not be decided: ", why)
   return nil
+end
+
+--- What the peer is to be asked for.
+local function target_of(record)
+  return record.decision.target or record.absolute or var.request_uri
+end
+
+--- Gives a request that came without an id one.
+local function give_id(r)
+  local _, length = find_variable(r, "http_x_request_id")
+  if length > 0 then return end
+  local id = request_ids.next()
+  if id then variables.set(r, "njet_said_x_request_id", id, request_ids.LENGTH) end
 end
 
 --- Notes what was decided, for the phases after this.
@@ -50,10 +75,16 @@ local function take(record, decision)
   record.hash = decision.hash
 end
 
+local function decide_anew(record)
+  local r = get_request()
+  local host, host_length = find_variable(r, "http_host")
+  return decide(record, r, host, host_length, find_variable(r, "request_uri"))
+end
+
 --- Decides anew for a request that waits: false if every peer of that upstream is still busy.
 local function try_again(record, upstream)
   return function(closed)
-    local decision = decide(record)
+    local decision = decide_anew(record)
     if not decision then return "failed" end
     if decision.busy and decision.upstream_key == upstream and not closed then return false end
     return "decided"
@@ -67,16 +98,16 @@ end
 
 --- Settings that `location /` does not have lead to a location that has them.
 local function go_on(record, upstream)
-  local decision = record.decision
+  local target = target_of(record)
   if upstream.grpc then
-    if decision.target ~= record.uri then
-      local path, args = match(decision.target, "^([^?]*)%??(.*)$")
+    if target ~= var.request_uri then
+      local path, args = match(target, "^([^?]*)%??(.*)$")
       -- NGINX writes the escapes again; with the last argument it takes those of control characters, too.
       ngx.req.set_uri((gsub(path, "%%(%x%x)", function(digits) return string.char(tonumber(digits, 16)) end)), false, true)
       ngx.req.set_uri_args(args)
     end
   else
-    var.njet_target = decision.target
+    var.njet_target = target
   end
   return ngx.exec(upstream.location)
 end
@@ -93,19 +124,20 @@ local function proxy(record, decision)
     too_large, reads = body.check(limit)
     if too_large then return answers.refuse(413) end
   end
-  local connection = var.http_connection
-  local offered = var.http_upgrade
+  local r = get_request()
+  give_id(r)
+  local connection = text_of(r, "http_connection")
   local upgrade
   if connection and connection ~= "keep-alive" and connection ~= "close" then
     headers.drop_named(connection)
     upgrade = headers.upgrade_of(connection)
     if upgrade and (reads or (tonumber(var.content_length) or 0) > 0 or var.http_transfer_encoding) then upgrade = nil end
   end
-  -- NGINX makes a tunnel of any 101 where the client has sent the header, on HTTP/2 too, where it can't be one.
-  if offered and not upgrade then ngx.req.clear_header("Upgrade") end
   local changes = decision.headers
-  if upstream.plain and not changes and not upgrade and not reads and decision.target == record.uri then return end
+  if upstream.plain and not changes and not upgrade and not reads and not decision.target and not record.absolute then return end
   record.special = true
+  -- NGINX makes a tunnel of any 101 where the client has sent the header, on HTTP/2 too, where it can't be one.
+  if not upgrade and var.http_upgrade then ngx.req.clear_header("Upgrade") end
   if changes then headers.change_request(changes) end
   if upgrade then
     record.upgrades = true
@@ -161,25 +193,25 @@ end
 --- Decides the request at hand; in the rewrite phase of `location /`. `https`: whether it came over TLS.
 function route.run(https)
   catch_up()
-  local host, uri = var.http_host, var.request_uri
   local record = begin()
-  if not host or host == "" then
+  local r = get_request()
+  local host, host_length = find_variable(r, "http_host")
+  if host_length == 0 then
     local protocol = var.server_protocol
     -- HTTP/0.9 has no version at all.
     if not protocol or protocol == "" then return answers.page(505) end
     if protocol ~= "HTTP/1.0" then return answers.refuse(400) end
-    host = ""
   end
-  if #uri > LONGEST_TARGET then return answers.refuse(414) end
+  local target, target_length = find_variable(r, "request_uri")
+  if target_length > LONGEST_TARGET then return answers.refuse(414) end
   local decision = record.decision
   if not decision then
     decision = {}
     record.decision = decision
   end
-  record.host, record.uri, record.target = host, uri, raw_target(host, uri)
   record.https = https
   record.random = worker.random()
-  if not decide(record) then return answers.page(500) end
+  if not decide(record, r, host, host_length, target, target_length) then return answers.page(500) end
   return act(record, decision)
 end
 

@@ -1,6 +1,7 @@
 --- The core of this worker, and the clock and randomness that it is asked with.
 local ngx = ngx or njt
 local native = require "balancer.core.native"
+local request_ids = require "balancer.request_ids"
 local RoutingTable = require "balancer.core.routing_table"
 local record = require "balancer.state.record"
 local store = require "balancer.state.store"
@@ -34,6 +35,9 @@ function worker.open(library)
   core, why = RoutingTable.new(loaded, { pages = MOST_PAGES, restore = restore })
   if not core then error("the native core does not start: " .. why) end
   worker.table = core
+  local source
+  source, why = request_ids.open()
+  if not source then ngx.log(ngx.WARN, "ids of requests are made by NGINX, more slowly: ", why) end
   math.randomseed(ngx.worker.pid() + ngx.now() * 1000)
 end
 

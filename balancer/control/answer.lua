@@ -1,4 +1,7 @@
 --- Answers of the control endpoint: JSON, never kept by anybody.
+-- Code for changes, not for requests: compiled it would only take memory, more of it with each way through it.
+require("jit").off(true, true)
+
 local ngx = ngx or njt
 local cjson = require "cjson.safe"
 

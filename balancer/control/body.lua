@@ -1,4 +1,7 @@
 --- The body of a request, whole, wherever NGINX has put it.
+-- Code for changes, not for requests: compiled it would only take memory, more of it with each way through it.
+require("jit").off(true, true)
+
 local ngx = ngx or njt
 
 local body = {}

@@ -1,4 +1,7 @@
 --- The control endpoint: how the controller speaks with NGINX. On a unix socket in a folder of mode 0700, or on loopback.
+-- Code for changes, not for requests: compiled it would only take memory, more of it with each way through it.
+require("jit").off(true, true)
+
 local ngx = ngx or njt
 local answer = require "balancer.control.answer"
 local state = require "balancer.control.state"

@@ -1,4 +1,7 @@
 --- `/state`: how the controller changes the shared state, and sees what it is. Contents are never given back.
+-- Code for changes, not for requests: compiled it would only take memory, more of it with each way through it.
+require("jit").off(true, true)
+
 local ngx = ngx or njt
 local cjson = require "cjson.safe"
 local answer = require "balancer.control.answer"

@@ -1,4 +1,7 @@
 --- The token of the control endpoint: whoever changes state has to show it.
+-- Code for changes, not for requests: compiled it would only take memory, more of it with each way through it.
+require("jit").off(true, true)
+
 local ngx = ngx or njt
 local bit = require "bit"
 local byte = string.byte

@@ -1,13 +1,15 @@
 -- Where the decisions of a worker are made: a context of the core with its buffers, and how requests get into it.
 --
 --   Context.new(memory, table_address) -> context, or nil
---   context:route(host, target, https, random, now) -> status of the core: OK, NEED, TOO_LONG or an error
+--   context:route(host, host_length, target, target_length, https, random, now) -> status of the core: OK, NEED, TOO_LONG or
+--                                      an error
 --   context:fill_in(request)           fills in what a NEED asks for
---   context:decide(host, target, https, random, now, request) -> status; goes on until the request is decided
+--   context:decide(host, host_length, target, target_length, https, random, now, request) -> status; goes on until the
+--                                      request is decided
 --   context:word(field)                -> an unsigned word of the context, by the names in Context.FIELDS
 --   context:changed()                  to be called after every change of the table
 --
--- `host` and `target` are as the client sent them, `random` is a whole number below 2^32, `now` a time in milliseconds of any
+-- `host` and `target` are as the client sent them, strings or addresses of bytes, `random` is a whole number below 2^32, `now` a time in milliseconds of any
 -- origin. `request` tells the core what it asks for, and is asked for nothing else:
 --   request:client_address(), request:client_port(), request:method(), request:protocol()  -> texts
 --   request:header(name) -> value of a header by lower-case name, one that was sent several times joined by ", " (cookies by
@@ -118,8 +120,7 @@ function Context:free_outgrown()
   end
 end
 
-function Context:route(host, target, https, random, now)
-  local host_length, target_length = #host, #target
+function Context:route(host, host_length, target, target_length, https, random, now)
   if host_length + target_length > INPUT_SIZE - 4 then
     return Context.TOO_LONG
   end
@@ -187,8 +188,8 @@ function Context:fill_in(request)
   return status.OK
 end
 
-function Context:decide(host, target, https, random, now, request)
-  local answer = self:route(host, target, https, random, now)
+function Context:decide(host, host_length, target, target_length, https, random, now, request)
+  local answer = self:route(host, host_length, target, target_length, https, random, now)
   while answer == NEED do
     local filled = self:fill_in(request)
     if filled < 0 then

@@ -1,9 +1,10 @@
 -- Reads what the core decided, from its context into a Lua table.
 --
---   Decision.read(state, decision) -> decision; `state` is a RoutingTable, `decision` a table that is written over:
+--   Decision.read(state, decision, target, target_length) -> decision; `state` is a RoutingTable, `target` what was asked for,
+--   `decision` a table that is written over:
 --     action        "proxy", "redirect" or "return"
 --     status        of a redirect or return
---     target        (proxy) path and query for the upstream
+--     target        (proxy) path and query for the upstream; nil where they are those of `target`
 --     location      (redirect)
 --     body, content_type  (return) nil where the program is to show its own page for the status
 --     upstream_key  identity of the upstream, `kind/namespace/object/name`: of proxy, and of a 502 or 503 of the core if the
@@ -24,6 +25,7 @@
 -- Texts are bytes, ready for the wire.
 
 local bit = require "bit"
+local ffi = require "ffi"
 local Context = require "balancer.core.context"
 local PeerSet = require "balancer.core.peer_set"
 
@@ -57,6 +59,8 @@ local HEADER_CHANGES = {
 local ERROR_RETURN = 7
 local ERROR_REDIRECT = 8
 local ERROR_HEADER = 9
+
+ffi.cdef "int memcmp(const void *one, const void *other, size_t length);"
 
 local Decision = {}
 
@@ -163,7 +167,14 @@ function Decision.read_peer(state, decision)
   return set
 end
 
-function Decision.read(state, decision)
+-- True if the text of the decision is these bytes.
+local function is_text(context, bytes, length)
+  local instance = context.memory.instance
+  return context:word(F.TEXT_LENGTH) == length
+    and ffi.C.memcmp(instance.bytes + context:word(F.TEXT), bytes, length) == 0
+end
+
+function Decision.read(state, decision, target, target_length)
   local context = state.context
   local action = context:word(F.ACTION)
   local marks = context:word(F.MARKS)
@@ -176,7 +187,7 @@ function Decision.read(state, decision)
     local facts = Decision.read_peer(state, decision)
     decision.action = "proxy"
     decision.upstream_key, decision.upstream = facts.key, facts.display
-    decision.target = text(context, F.TEXT, F.TEXT_LENGTH)
+    decision.target = not is_text(context, target, target_length) and text(context, F.TEXT, F.TEXT_LENGTH) or nil
     decision.new_session = decision.session ~= nil and band(marks, NEW_SESSION) ~= 0
     decision.status, decision.busy = nil, nil
     decision.location, decision.body, decision.content_type = nil, nil, nil

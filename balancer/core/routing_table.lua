@@ -18,6 +18,9 @@
 --   Requests. None of these yields.
 --   table:decide(host, target, https, random, now, request, decision) -> decision, or nil and what is wrong. For host to
 --                                      request see context.lua; `decision` is a table to be written over, see decision.lua
+--   table:decide_bytes(host, host_length, target, target_length, https, random, now, request, decision) -> the same, of bytes
+--                                      that stand at an address. Where the decision is to send `target` on as it is,
+--                                      decision.target is nil
 --   table:pick_peer(key, hash, tried, random, now, choice) -> choice, with peer, token, position and session; or nil and
 --                                      "busy" (all that could be used have as many requests under way as they may), "none"
 --                                      (no peer is left), or what is wrong. hash: of the decision, or nil; tried: list of
@@ -244,9 +247,17 @@ function RoutingTable:set_peer_state(key, id, state, now)
 end
 
 function RoutingTable:decide(host, target, https, random, now, request, decision)
-  local code = self.context:decide(host, target, https, random, now, request)
+  local decided, err = self:decide_bytes(host, #host, target, #target, https, random, now, request, decision)
+  if decided and decided.action == "proxy" and not decided.target then
+    decided.target = target
+  end
+  return decided, err
+end
+
+function RoutingTable:decide_bytes(host, host_length, target, target_length, https, random, now, request, decision)
+  local code = self.context:decide(host, host_length, target, target_length, https, random, now, request)
   if code == status.OK then
-    Decision.read(self, decision)
+    Decision.read(self, decision, target, target_length)
     if self.memory.instance.trap == 0 then
       return decision
     end

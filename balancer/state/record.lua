@@ -3,6 +3,9 @@
 -- Little-endian: u32 length of what follows, u32 CRC-32 of what follows it, u8 op, u8 kind, u16 length of the key,
 -- 8 bytes digest (the first of the SHA-256 of the content; zero on remove), key (UTF-8), content.
 -- controller/proxies/nginx/record.ts is the other end.
+-- Code for changes, not for requests: compiled it would only take memory, more of it with each way through it.
+require("jit").off(true, true)
+
 local ngx = ngx or njt
 local crc32 = ngx.crc32_long
 local byte, find, sub = string.byte, string.find, string.sub

@@ -11,6 +11,9 @@
 --
 -- The log of a batch is written before its pieces: where the log is ahead of `seq` a batch is being written, or its writer
 -- has died, and the next batch takes its names over. So no worker ever misses a piece.
+-- Code for changes, not for requests: compiled it would only take memory, more of it with each way through it.
+require("jit").off(true, true)
+
 local ngx = ngx or njt
 local bit = require "bit"
 local crc32 = ngx.crc32_long

@@ -55,6 +55,20 @@ describe.skipIf(noNginx)("NGINX", () => {
     expect(headers["x-request-id"]).toMatch(/^[0-9a-f]{32}$/);
   });
 
+  it("gives each request that has no id one of its own, and keeps the id of one that has", async () => {
+    const { nginx } = await startEcho();
+    const idOf = async (headers: Record<string, string> = {}) =>
+      (await echoed(nginx.http, { headers })).headers["x-request-id"];
+    const given = new Set<unknown>();
+    // More than one block of random bytes has ids for.
+    for (let i = 0; i < 600; i++) given.add(await idOf());
+    expect(given.size).toBe(600);
+    for (const id of given) expect(id).toMatch(/^[0-9a-f]{32}$/);
+    expect(await idOf({ "X-Request-ID": "mine-1" })).toBe("mine-1");
+    expect(await idOf({ "X-Request-ID": "" })).toMatch(/^[0-9a-f]{32}$/);
+    expect(await idOf({ "X-Request-ID": "not one" })).toMatch(/^[0-9a-f]{32}$/);
+  });
+
   it("keeps what a trusted proxy says, and adds to it", async () => {
     const { nginx } = await startEcho({ trustedProxies: ["127.0.0.0/8"] });
     const said = { "X-Forwarded-For": "9.9.9.9, 192.0.2.7", "X-Forwarded-Proto": "https", Forwarded: "for=192.0.2.7" };

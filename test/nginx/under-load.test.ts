@@ -21,8 +21,8 @@ const WEBSOCKET =
 
 /** Rounds of changes: each is one of a route and one of endpoints, every tenth a renewal too, every twentieth a peer's health. */
 const ROUNDS = 2_000;
-/** The round after which 1,500 changes have been made: until then workers grow by what they compile and keep for use. */
-const SETTLED = 750;
+/** The round after which 500 changes have been made. */
+const SETTLED = 240;
 /** Rounds over which memory is looked at, then and at the end. */
 const WINDOW = 200;
 

@@ -262,7 +262,7 @@ export function nginxConfiguration(options: NginxConfigurationOptions): string {
       ...forwarded.map(([name, value]) => `  ${direct(name, value)}`),
       ...dropped("proxy").map((line) => `  ${line}`),
       `  proxy_set_header Forwarded ${trusting ? "$njet_forwarded" : '""'};`,
-      '  proxy_set_header Connection "";',
+      ...["Connection", "Upgrade"].map((name) => `  proxy_set_header ${name} "";`),
       // Nothing is upgraded here: what a peer offers is about its own connection.
       ...["Upgrade", ...HIDDEN_HEADERS].map((name) => `  proxy_hide_header ${name};`),
       "  proxy_pass http://upstream_balancer;",

@@ -1,0 +1,73 @@
+--- NGINX's variables as bytes where they stand, for what every request needs: `ngx.var` makes a Lua string of each value, which
+-- costs more than reading it, and is garbage afterwards.
+--
+-- Addresses are good until the request ends. `r` is NGINX's request: `resty.core.base`.get_request().
+local ffi = require "ffi"
+-- Declares the functions.
+require "resty.core.var"
+
+local C, copy, new, text_of = ffi.C, ffi.copy, ffi.new, ffi.string
+
+local variables = {}
+
+--- A function of the module, which OpenNJet calls otherwise.
+local function native(name)
+  local fine, found = pcall(function() return C["ngx_http_lua_ffi_" .. name] end)
+  return fine and found or C["njt_http_lua_ffi_" .. name]
+end
+
+local get, set = native "var_get", native "var_set"
+
+local OK = 0
+local LONGEST_NAME, MESSAGE, LONGEST_NUMBER = 64, 256, 31
+local value, size, message = new("unsigned char *[1]"), new("size_t[1]"), new("char *[1]")
+--- A name in lower case, and behind it what is wrong.
+local room = new("unsigned char[?]", LONGEST_NAME + MESSAGE)
+local digits = new("char[?]", LONGEST_NUMBER + 1)
+
+ffi.cdef [[
+  double strtod(const char *text, char **end);
+  unsigned long long strtoull(const char *text, char **end, int base);
+]]
+
+--- Address and length of a value; nil and 0 where the variable has none. `name`: of the program, in lower case.
+function variables.find(r, name)
+  if get(r, name, #name, room, 0, value, size, message) ~= OK then return nil, 0 end
+  return value[0], tonumber(size[0])
+end
+
+--- The value as a string, or nil.
+function variables.text(r, name)
+  if get(r, name, #name, room, 0, value, size, message) ~= OK then return nil end
+  return text_of(value[0], size[0])
+end
+
+--- Puts a value where the functions of C find its end; false where there is none.
+local function take_digits(r, name)
+  if get(r, name, #name, room, 0, value, size, message) ~= OK then return false end
+  local length = tonumber(size[0])
+  if length > LONGEST_NUMBER then length = LONGEST_NUMBER end
+  copy(digits, value[0], length)
+  digits[length] = 0
+  return true
+end
+
+--- The whole number that a value is; 0 where there is none.
+function variables.whole_number(r, name)
+  return take_digits(r, name) and tonumber(C.strtoull(digits, nil, 10)) or 0
+end
+
+--- The number that a value begins with; 0 where there is none.
+function variables.number(r, name)
+  return take_digits(r, name) and tonumber(C.strtod(digits, nil)) or 0
+end
+
+--- Sets a variable to bytes, which NGINX copies.
+function variables.set(r, name, bytes, length)
+  size[0] = MESSAGE
+  if set(r, name, #name, room, bytes, length, room + LONGEST_NAME, size) ~= OK then
+    error(text_of(room + LONGEST_NAME, size[0]))
+  end
+end
+
+return variables
