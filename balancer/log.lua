@@ -11,7 +11,7 @@ local gmatch = string.gmatch
 local var = ngx.var
 local ngx_now, start_time = ngx.now, ngx.req.start_time
 local finish, recycle = requests.finish, requests.recycle
-local get_request, number_of, whole_number_of = base.get_request, variables.number, variables.whole_number
+local get_request, seconds_of, whole_number_of = base.get_request, variables.seconds, variables.whole_number
 
 local log = {}
 
@@ -46,7 +46,7 @@ local function count_attempts(record, r, status, received, sent, seconds, now)
   local counts = count.peer(key, record.peer.id)
   if not record.special then
     -- The peer can't have taken longer than the whole request.
-    local response = seconds > 0 and number_of(r, "upstream_response_time") or 0
+    local response = seconds > 0 and seconds_of(r, "upstream_response_time") or 0
     count.last_attempt(counts, status, received, sent, seconds, response, now)
     return
   end

@@ -1,6 +1,7 @@
 --- Ids for requests that come without one: 32 hex digits, of random bytes of the system. What NGINX has for it, `$request_id`,
 -- asks OpenSSL anew each time, which takes a tenth of the time of a whole request. Here one read is enough for many.
 local ffi = require "ffi"
+local jit = require "jit"
 
 local copy = ffi.copy
 
@@ -38,6 +39,8 @@ local function fill()
   used = 0
   return true
 end
+-- So rare that it is not to be a part of each trace that asks for an id.
+jit.off(fill)
 
 --- A new id: the address of its LENGTH bytes, which the next one takes; nil where the system has no random bytes.
 function request_ids.next()

@@ -24,9 +24,10 @@ local value, size, message = new("unsigned char *[1]"), new("size_t[1]"), new("c
 --- A name in lower case, and behind it what is wrong.
 local room = new("unsigned char[?]", LONGEST_NAME + MESSAGE)
 local digits = new("char[?]", LONGEST_NUMBER + 1)
+local number_end = new("char *[1]")
+local POINT = 46
 
 ffi.cdef [[
-  double strtod(const char *text, char **end);
   unsigned long long strtoull(const char *text, char **end, int base);
 ]]
 
@@ -57,9 +58,12 @@ function variables.whole_number(r, name)
   return take_digits(r, name) and tonumber(C.strtoull(digits, nil, 10)) or 0
 end
 
---- The number that a value begins with; 0 where there is none.
-function variables.number(r, name)
-  return take_digits(r, name) and tonumber(C.strtod(digits, nil)) or 0
+--- The seconds that a value begins with, as NGINX writes them, with three digits behind the point; 0 where there are none.
+function variables.seconds(r, name)
+  if not take_digits(r, name) then return 0 end
+  local whole = tonumber(C.strtoull(digits, number_end, 10))
+  if number_end[0][0] ~= POINT then return whole end
+  return whole + tonumber(C.strtoull(number_end[0] + 1, nil, 10)) / 1000
 end
 
 --- Sets a variable to bytes, which NGINX copies.
