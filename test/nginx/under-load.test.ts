@@ -84,6 +84,13 @@ function handshakes({ https }: Served): { stop(): Promise<{ made: number; failur
   return { stop };
 }
 
+/** Requests on connections that come at once: those are spread over all workers. */
+async function burst({ http, https }: Served): Promise<void> {
+  const plain = Array.from({ length: 50 }, () => ask(http, { host: HOST }));
+  const overTls = Array.from({ length: 5 }, () => ask(https, { host: HOST, tls: true }));
+  for (const { status } of await Promise.all([...plain, ...overTls])) expect(status).toBe(200);
+}
+
 /** The least memory of each worker over a time: between two collections of garbage it goes up. */
 class LeastMemory {
   readonly bytes: number[];
@@ -112,7 +119,7 @@ describe.skipIf(noNginx)("NGINX under load", () => {
     const load = new Load(nginx.http, HOST, {}, 4);
     const overTls = handshakes(nginx);
     // What traffic alone makes a worker take (code that is compiled, buffers) is not to be taken for that of changes.
-    for (let i = 0; i < 20; i++) await load.more(200);
+    for (let i = 0; i < 60; i++) await burst(nginx);
     const renewed: string[] = [];
     const [before, after] = [new LeastMemory(pids), new LeastMemory(pids)];
     for (let round = 1; round <= ROUNDS; round++) {

@@ -65,7 +65,7 @@ export async function ownNginx({ compiler, logger }: Parts, options: NginxOption
       packageRoot: PACKAGE_ROOT ?? "",
       library,
       runDirectory: folder.path,
-      tempDirectory: folder.temp,
+      tempDirectory: folder.tempOf(user?.name),
       controlSocket: folder.socket,
       tokenFile: folder.tokenFile,
       journalFile: folder.journal,

@@ -124,6 +124,17 @@ export class NginxFolder {
     return true;
   }
 
+  /**
+   * Folder for the temporary files of workers of this user: one of its own, since those that a reload replaces still write to
+   * theirs. The name is one of the user database.
+   */
+  tempOf(user: string | undefined): string {
+    if (user === undefined) return this.temp;
+    const path = join(this.temp, user);
+    claimFolder(path, PASSABLE, { foreignFolders: true });
+    return path;
+  }
+
   /** What goes with an NGINX that nobody can take over; undefined if the folder stays. */
   get passing(): string | undefined {
     return this.stays ? undefined : dirname(this.path);
