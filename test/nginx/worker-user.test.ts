@@ -139,7 +139,9 @@ describe.skipIf(noNginx || !isRoot)("workers of an NGINX whose controller is roo
     const slow = await RawClient.plain(running.http);
     slow.socket.pause();
     slow.write(`GET /large HTTP/1.1\r\nHost: ${HOST}\r\nConnection: close\r\n\r\n`);
-    await until("the answer waits in a file", () => usesFile(worker, join(run.path, "nginx-temp", "www-data", "proxy")));
+    await until("the answer waits in a file", () =>
+      usesFile(worker, join(run.path, "nginx-temp", "www-data", "proxy")),
+    );
     slow.socket.resume();
     expect((await slow.end(60_000)).length).toBeGreaterThan(32 * MIB);
     expect((await servedCertificate(running.https, HOST)).subject.CN).toBe("shop");
