@@ -1,6 +1,7 @@
 --- The balancer phase: which peer NGINX connects to, and whether another one is tried after a failure.
 local ngx = ngx or njt
 local balancer = require "ngx.balancer"
+local body = require "balancer.body"
 local requests = require "balancer.requests"
 local queue = require "balancer.queue"
 local worker = require "balancer.worker"
@@ -14,6 +15,7 @@ local current = requests.current
 local balance = {}
 
 local TIMEOUT = 504
+local TOO_LARGE = 413
 local NO_TIME = "-"
 
 --- The value of the attempt before this one, of a variable that has one for each. This one is among them
@@ -98,6 +100,7 @@ function balance.run()
     if not record then return ngx.exit(ngx.ERROR) end
   end
   if record.attempts == 0 then
+    if record.body_limit and not body.is_within(record.body_limit) then return fail(record, TOO_LARGE) end
     if record.upstream.most_time > 0 then record.first_try = ngx.now() end
     return connect(record)
   end

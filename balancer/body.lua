@@ -6,15 +6,20 @@ local ngx = ngx or njt
 local body = {}
 
 local FEWEST_BITS, MOST_BITS = 10, 40
+--- The Lua module of OpenNJet reads no body of HTTP/2 that has no stated length.
+local READS_HTTP2 = njt == nil
 
---- True if the request states more than `limit` bytes; else the location that has to read it first, if any.
+--- True if the request states more than `limit` bytes; else the location that has to read it first, if any, and true if it can only be
+-- compared with the limit by `is_within`, once it was read for the peer.
 function body.check(limit)
   local length = ngx.var.content_length
   if length then
     return tonumber(length) > limit
   end
   -- On HTTP/2 nothing else tells a request that has a body, whatever its method.
-  if ngx.var.http_transfer_encoding or ngx.var.server_protocol == "HTTP/2.0" then
+  local http2 = ngx.var.server_protocol == "HTTP/2.0"
+  if http2 and not READS_HTTP2 then return false, nil, true end
+  if ngx.var.http_transfer_encoding or http2 then
     local bits = math.max(FEWEST_BITS, math.ceil(math.log(limit) / math.log(2)))
     return false, bits <= MOST_BITS and "@body_" .. bits or nil
   end
@@ -32,10 +37,15 @@ local function size()
   return bytes
 end
 
+--- True if what was read of the body is within `limit`.
+function body.is_within(limit)
+  return size() <= limit
+end
+
 --- Reads the whole body; true if it is within `limit`. Yields.
 function body.read(limit)
   ngx.req.read_body()
-  return size() <= limit
+  return body.is_within(limit)
 end
 
 return body

@@ -120,9 +120,10 @@ local function proxy(record, decision)
   local reads
   local limit = upstream.body_limit or route.body_limit
   if limit > 0 then
-    local too_large
-    too_large, reads = body.check(limit)
+    local too_large, later
+    too_large, reads, later = body.check(limit)
     if too_large then return answers.refuse(413) end
+    if later then record.special, record.body_limit = true, limit end
   end
   local r = get_request()
   give_id(r)

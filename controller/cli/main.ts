@@ -14,6 +14,7 @@ import { type LintOptions, runLint } from "./lint.js";
 import { type MatchOptions, runMatch, runMatchFile } from "./match.js";
 import { modelOptions } from "./model-options.js";
 import { withNginx } from "./nginx-options.js";
+import { withOpenNjet } from "./opennjet-options.js";
 import { type RunOptions, runFolder } from "./run.js";
 import { type ClusterRunOptions, runCluster } from "./run-cluster.js";
 import { PROXY_NAMES } from "./serving-proxy.js";
@@ -94,7 +95,7 @@ function withModel(command: Command): Command {
 }
 
 function withServing(command: Command): Command {
-  return withNginx(withModel(command))
+  return withOpenNjet(withNginx(withModel(command)))
     .addOption(new Option("--proxy <name>", "proxy to drive").choices(PROXY_NAMES).default(PROXY_NAMES[0]))
     .option("--http-port <n>", "port for http", port, 8080)
     .option("--https-port <n>", "port for https", port, 8443)
@@ -121,7 +122,7 @@ function withServing(command: Command): Command {
     .option("--metrics-series <n>", "series that the metrics page holds at most", series, 100_000)
     .option(
       "--run-dir <dir>",
-      "folder that stays over a restart: health checks, and NGINX, go on while the controller is away",
+      "folder that stays over a restart: health checks, NGINX and OpenNJet go on while the controller is away",
     );
 }
 

@@ -22,7 +22,8 @@ export interface NginxChoices {
   proxyProtocol?: boolean;
 }
 
-const DEFAULT_STATE_SIZE = 256;
+/** MiB. */
+export const DEFAULT_STATE_SIZE = 256;
 const FLAGS = {
   nginx: "--nginx",
   nginxWorkers: "--nginx-workers",
@@ -31,6 +32,9 @@ const FLAGS = {
 } as const;
 /** What an NGINX that is running already has been given by who started it. */
 const OWN = { ...FLAGS, proxyProtocol: "--proxy-protocol" } as const;
+
+/** Those that OpenNJet understands as well. */
+const SHARED: readonly string[] = [OWN.nginxStateSize, OWN.proxyProtocol];
 
 /** Adds the options to a command. */
 export function withNginx(command: Command): Command {
@@ -48,12 +52,12 @@ export function withNginx(command: Command): Command {
       ).default(undefined, "one without rights: www-data, nginx or nobody"),
     )
     .addOption(
-      new Option("--nginx-state-size <MiB>", "nginx: memory that workers share for the state")
+      new Option("--nginx-state-size <MiB>", "nginx, opennjet: memory that workers share for the state")
         .argParser(mebibytes)
         .default(undefined, String(DEFAULT_STATE_SIZE)),
     )
     .option("--attach <socket>", "nginx: drive a running one by its control socket, with the token beside it", path)
-    .option("--proxy-protocol", "nginx: clients are named by the PROXY protocol, from --trusted-proxies");
+    .option("--proxy-protocol", "nginx, opennjet: clients are named by the PROXY protocol, from --trusted-proxies");
 }
 
 function path(text: string): string {
@@ -72,9 +76,10 @@ function mebibytes(text: string): number {
   return value;
 }
 
-/** Throws an Error that names an option which only NGINX understands. */
-export function refuseNginxOptions(options: NginxChoices): void {
+/** Throws an Error that names an option which only NGINX understands; `shared`: those that OpenNJet understands as well may be given. */
+export function refuseNginxOptions(options: NginxChoices, { shared = false } = {}): void {
   for (const [name, flag] of Object.entries({ ...OWN, attach: "--attach" })) {
+    if (shared && SHARED.includes(flag)) continue;
     if (options[name as keyof NginxChoices] !== undefined) throw new Error(`${flag} needs --proxy nginx`);
   }
 }

@@ -9,14 +9,15 @@ import type { MetricsSource } from "../observability/metrics-text.js";
 import { EmbeddedProxy } from "../proxies/embedded/embedded-proxy.js";
 import type { Proxy as DrivenProxy } from "../proxies/proxy.js";
 import { makeNginx, type NginxChoices, refuseNginxOptions } from "./nginx-options.js";
+import { makeOpenNjet, type OpenNjetChoices, refuseOpenNjetOptions } from "./opennjet-options.js";
 
 /** The proxies that `--proxy` can name, the default first. */
-export const PROXY_NAMES = ["embedded", "nginx"] as const;
+export const PROXY_NAMES = ["embedded", "nginx", "opennjet"] as const;
 
 export type ProxyName = (typeof PROXY_NAMES)[number];
 
 /** Options of `run` and `start` that every proxy understands, and those of single ones. */
-export interface ServingOptions extends NginxChoices {
+export interface ServingOptions extends NginxChoices, OpenNjetChoices {
   proxy?: ProxyName;
   httpPort: number;
   httpsPort: number;
@@ -57,11 +58,13 @@ export interface ProxyParts {
 const MAKERS: Record<ProxyName, (parts: ProxyParts) => ServingProxy | Promise<ServingProxy>> = {
   embedded: makeEmbeddedProxy,
   nginx: ({ core, options, logger }) => makeNginx(core, options, logger, defaultPair(options)),
+  opennjet: ({ core, options, logger }) => makeOpenNjet(core, options, logger, defaultPair(options)),
 };
 
 export async function makeProxy(parts: ProxyParts): Promise<ServingProxy> {
   const { proxy = PROXY_NAMES[0] } = parts.options;
-  if (proxy !== "nginx") refuseNginxOptions(parts.options);
+  if (proxy !== "nginx") refuseNginxOptions(parts.options, { shared: proxy === "opennjet" });
+  if (proxy !== "opennjet") refuseOpenNjetOptions(parts.options);
   return await MAKERS[proxy](parts);
 }
 

@@ -5,7 +5,7 @@ import { echo, httpPeer, type Peer } from "../support/peers.js";
 import { proxyHost, upstreamStep } from "../support/plans.js";
 import { RawClient, statuses } from "../support/raw-client.js";
 import { noNginx } from "./installation.js";
-import { RequestNginx } from "./request-nginx.js";
+import { OVER_OPENNJET, RequestNginx } from "./request-nginx.js";
 
 /**
  * Where NGINX takes what the embedded proxy refuses. None of it can be understood in two ways: NGINX reads it as one request,
@@ -28,6 +28,9 @@ const TAKEN = new Set([
 /** NGINX can't make sense of the target. */
 const OTHER_STATUS: Record<string, number> = { CONNECT: 400 };
 
+/** What is refused as ever, by a proxy that reads the next request of the connection: see test/opennjet/real-requests. */
+const READ_ON = new Set(OVER_OPENNJET ? ["CONNECT"] : []);
+
 describe.skipIf(noNginx)("refusals of NGINX", () => {
   let nginx: RequestNginx;
   let peer: Peer;
@@ -48,17 +51,20 @@ describe.skipIf(noNginx)("refusals of NGINX", () => {
   for (const port of ["plain", "TLS"] as const) {
     const open = () => (port === "plain" ? RawClient.plain(nginx.http) : RawClient.tls(nginx.https));
 
-    it.each(HEADS.filter(([title]) => !TAKEN.has(title)))(`on the ${port} port: %s`, async (title, request, wanted) => {
-      const status = OTHER_STATUS[title] ?? wanted;
-      targets.length = 0;
-      const client = await open();
-      client.write(request + HIDDEN);
-      const received = await client.end(10_000);
-      expect(statuses(received)).toEqual([status]);
-      expect(received).toMatch(/\r\nconnection: close\r\n/i);
-      expect(received).toContain(`<h1>${status} `);
-      expect(targets).toEqual([]);
-    });
+    it.each(HEADS.filter(([title]) => !TAKEN.has(title) && !READ_ON.has(title)))(
+      `on the ${port} port: %s`,
+      async (title, request, wanted) => {
+        const status = OTHER_STATUS[title] ?? wanted;
+        targets.length = 0;
+        const client = await open();
+        client.write(request + HIDDEN);
+        const received = await client.end(10_000);
+        expect(statuses(received)).toEqual([status]);
+        expect(received).toMatch(/\r\nconnection: close\r\n/i);
+        expect(received).toContain(`<h1>${status} `);
+        expect(targets).toEqual([]);
+      },
+    );
 
     it.each(BODIES.filter(([title]) => !TAKEN.has(title)))(`on the ${port} port: %s`, async (_title, body) => {
       targets.length = 0;

@@ -26,7 +26,12 @@ export interface Flavour {
   configuration(options: NginxConfigurationOptions, folder: string): string;
 }
 
-const NGINX: Flavour = { installation, configuration: nginxConfiguration };
+/** True with `NJET_KIC_TEST_SERVER=opennjet`, which has the tests of requests run over OpenNJet. */
+export const OVER_OPENNJET = process.env.NJET_KIC_TEST_SERVER === "opennjet";
+
+const DEFAULT: Flavour = OVER_OPENNJET
+  ? (await import("../opennjet/real-installation.js")).OPENNJET
+  : { installation, configuration: nginxConfiguration };
 
 export type RequestNginxOptions = Partial<NginxConfigurationOptions> & {
   flavour?: Flavour;
@@ -72,7 +77,7 @@ export class RequestNginx {
   /** False if it did not start. */
   private async open({
     compiler,
-    flavour = NGINX,
+    flavour = DEFAULT,
     edit = (text) => text,
     ...options
   }: RequestNginxOptions): Promise<boolean> {

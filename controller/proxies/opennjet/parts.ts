@@ -7,11 +7,13 @@ import { type NginxInstallation, PartUnavailable } from "../nginx/parts.js";
 
 const run = promisify(execFile);
 
-/** How the routes of objects reach an OpenNJet: by the core inside its workers, or as dynamic locations. */
-export type Carrier = "core" | "locations";
+/** How the routes of objects reach an OpenNJet: by the core inside its workers, or as dynamic locations. The default first. */
+export const CARRIERS = ["core", "locations"] as const;
+export type Carrier = (typeof CARRIERS)[number];
 
-/** Whose Lua chooses the peers: ours, or that which OpenNJet brings along. */
-export type Balancer = "own" | "bundled";
+/** Whose Lua chooses the peers: ours, or that which OpenNJet brings along. The default first. */
+export const BALANCERS = ["own", "bundled"] as const;
+export type Balancer = (typeof BALANCERS)[number];
 
 /** Modules of the data plane, and of the control server; only what is used is loaded. */
 export interface ModuleFiles {

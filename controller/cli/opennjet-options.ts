@@ -1,0 +1,108 @@
+import { isAbsolute, resolve } from "node:path";
+import { type Command, InvalidArgumentError, Option } from "commander";
+import type { Core } from "../../core-wasm/binding/core.js";
+import { RouteTable } from "../../core-wasm/binding/route-table.js";
+import type { Logger } from "../observability/logger.js";
+import { ownOpenNjet } from "../proxies/opennjet/make-opennjet.js";
+import { BALANCERS, type Balancer, CARRIERS, type Carrier } from "../proxies/opennjet/parts.js";
+import { DEFAULT_STATE_SIZE } from "./nginx-options.js";
+import type { ServingOptions, ServingProxy } from "./serving-proxy.js";
+import { PACKAGE_VERSION } from "./version.js";
+
+/** Options of `run` and `start` that only OpenNJet understands. Undefined: not given. */
+export interface OpenNjetChoices {
+  /** Folder of the installation; else `NJET_PREFIX`. */
+  opennjetPrefix?: string;
+  carrier?: Carrier;
+  balancer?: Balancer;
+  /** Undefined: one for each core. */
+  workers?: number;
+  /** Port of OpenNJet's own metrics. */
+  opennjetStatsPort?: number;
+}
+
+const FLAGS = {
+  opennjetPrefix: "--opennjet-prefix",
+  carrier: "--carrier",
+  balancer: "--balancer",
+  workers: "--workers",
+  opennjetStatsPort: "--opennjet-stats-port",
+} as const;
+
+/** Adds the options to a command. */
+export function withOpenNjet(command: Command): Command {
+  return command
+    .option("--opennjet-prefix <dir>", "opennjet: folder of the installation; else NJET_PREFIX", path)
+    .addOption(
+      new Option("--carrier <name>", "opennjet: how routes get there: decided by the core, or as dynamic locations")
+        .choices(CARRIERS)
+        .default(undefined, CARRIERS[0]),
+    )
+    .addOption(
+      new Option("--balancer <name>", "opennjet: whose Lua picks peers, ours or that which OpenNJet brings along")
+        .choices(BALANCERS)
+        .default(undefined, BALANCERS[0]),
+    )
+    .addOption(
+      new Option("--workers <n>", "opennjet: worker processes")
+        .argParser(workers)
+        .default(undefined, "one for each core"),
+    )
+    .addOption(
+      new Option("--opennjet-stats-port <n>", "opennjet: port for its own /stats")
+        .argParser(port)
+        .default(undefined, "none"),
+    );
+}
+
+function path(text: string): string {
+  return isAbsolute(text) ? text : resolve(text);
+}
+
+function workers(text: string): number {
+  const value = Number(text);
+  if (!Number.isInteger(value) || value < 1 || value > 512) throw new InvalidArgumentError("1 to 512 workers");
+  return value;
+}
+
+function port(text: string): number {
+  const value = Number(text);
+  if (!Number.isInteger(value) || value < 1 || value > 65535) throw new InvalidArgumentError("a port is 1 to 65535");
+  return value;
+}
+
+/** Throws an Error that names an option which only OpenNJet understands. */
+export function refuseOpenNjetOptions(options: OpenNjetChoices): void {
+  for (const [name, flag] of Object.entries(FLAGS)) {
+    if (options[name as keyof OpenNjetChoices] !== undefined) throw new Error(`${flag} needs --proxy opennjet`);
+  }
+}
+
+/** OpenNJet as the options ask for it, not started yet. Rejects with an Error that names an option, or says what is missing. */
+export async function makeOpenNjet(
+  core: Core,
+  options: ServingOptions,
+  logger: Logger,
+  defaultCertificate: { chain: string; key: string } | undefined,
+): Promise<ServingProxy> {
+  const { address, trustedProxies, opennjetStatsPort: stats } = options;
+  if (options.proxyProtocol && trustedProxies.length === 0) throw new Error("--proxy-protocol needs --trusted-proxies");
+  return await ownOpenNjet(
+    { compiler: new RouteTable(core), logger },
+    {
+      prefix: options.opennjetPrefix ?? process.env.NJET_PREFIX,
+      http: { address, port: options.httpPort },
+      https: { address, port: options.httpsPort },
+      workers: options.workers,
+      stateSize: options.nginxStateSize ?? DEFAULT_STATE_SIZE,
+      trustedProxies,
+      proxyProtocol: options.proxyProtocol === true,
+      accessLog: options.accessLog,
+      defaultCertificate,
+      stats: stats === undefined ? undefined : { address, port: stats },
+      runDir: options.runDir,
+      drainTime: Math.round(options.drainSeconds * 1000),
+      version: PACKAGE_VERSION,
+    },
+  );
+}

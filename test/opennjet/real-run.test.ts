@@ -1,0 +1,263 @@
+import { existsSync, readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { beforeAll, describe, expect, it } from "vitest";
+import { ControlClient } from "../../controller/proxies/nginx/control-client.js";
+import { nativeCore } from "../../controller/proxies/nginx/parts.js";
+import { OpenNjetApi, WORKER_COUNT_KEY } from "../../controller/proxies/opennjet/api/index.js";
+import { makeFolder, put, type Serving, startRun } from "../cli/cli-support.js";
+import { ingress, service, tlsSecret } from "../cli/objects.js";
+import { until } from "../nginx/driven-nginx.js";
+import { makeCertificate } from "../support/certificates.js";
+import { cleanUpAfterEach, cleanup, closing, eventually } from "../support/harness.js";
+import { ask } from "../support/http-client.js";
+import { Load } from "../support/load.js";
+import { httpPeer } from "../support/peers.js";
+import { RawClient, servedCertificate } from "../support/raw-client.js";
+import { noOpenNjet } from "./real-installation.js";
+
+cleanUpAfterEach();
+
+const HOST = "shop.example.com";
+const OPENNJET = ["--proxy", "opennjet", "--workers", "2", "--no-access-log"];
+
+async function namedPeer(name: string) {
+  return closing(await httpPeer((_request, response) => response.end(name)));
+}
+
+async function shopFolder(): Promise<string> {
+  const [one, two] = [await namedPeer("one"), await namedPeer("two")];
+  const folder = makeFolder();
+  put(folder, "one.yaml", service("one", "127.0.0.1", one.port));
+  put(folder, "two.yaml", service("two", "127.0.0.1", two.port));
+  put(folder, "shop.yaml", ingress("shop", HOST, "one"));
+  return folder;
+}
+
+/** A run folder, and what is in it; the OpenNJet of it is ended after the test, also where its controller was killed. */
+function runFolder() {
+  const path = makeFolder();
+  const inside = (name: string) => join(path, "opennjet", name);
+  const client = () => {
+    const token = readFileSync(inside("token"), "utf8").trim();
+    const made = new ControlClient(inside("control.sock"), token);
+    cleanup(() => made.close());
+    return made;
+  };
+  const api = () => {
+    const made = new OpenNjetApi({ origin: "http://opennjet", socketPath: inside("api.sock") });
+    cleanup(() => made.close());
+    return made;
+  };
+  cleanup(async () => {
+    if (!existsSync(inside("token"))) return;
+    const state = await client()
+      .state()
+      .catch(() => undefined);
+    if (state !== undefined) process.kill(state.master, "SIGTERM");
+  });
+  return { path, inside, client, api };
+}
+
+async function again(first: Serving, folder: string, ...options: string[]): Promise<Serving> {
+  return await startRun(folder, ...options, "--http-port", String(first.http), "--https-port", String(first.https));
+}
+
+async function common(port: number, name: string): Promise<string> {
+  return String((await servedCertificate(port, name)).subject.CN);
+}
+
+async function isClosed(port: number): Promise<boolean> {
+  const client = await RawClient.plain(port).catch(() => undefined);
+  client?.destroy();
+  return client === undefined;
+}
+
+/** Process numbers of the master in a folder and of its children: workers, privileged agent, broker, control server. */
+function processesIn(folder: string): number[] {
+  const master = Number(readFileSync(join(folder, "nginx.pid"), "utf8"));
+  const parentOf = (pid: string) => {
+    try {
+      return Number(/^PPid:\s+(\d+)$/m.exec(readFileSync(`/proc/${pid}/status`, "utf8"))?.[1]);
+    } catch {
+      return 0;
+    }
+  };
+  const children = readdirSync("/proc").filter((name) => /^\d+$/.test(name) && parentOf(name) === master);
+  return [master, ...children.map(Number)];
+}
+
+describe.skipIf(noOpenNjet)("run --proxy opennjet", () => {
+  beforeAll(async () => {
+    await nativeCore();
+  }, 600_000);
+
+  it("serves a folder, and moves a host to another service under load without one failed request", async () => {
+    const folder = await shopFolder();
+    const running = await startRun(folder, ...OPENNJET);
+    const load = new Load(running.http, HOST);
+    for (const to of ["two", "one", "two", "one", "two"]) {
+      await load.more(50);
+      put(folder, "shop.yaml", ingress("shop", HOST, to));
+      await eventually(() => load.latest === to);
+    }
+    await load.stop();
+    expect(load.failures).toEqual([]);
+  });
+
+  it("rotates a certificate A, B, A, each for the next handshakes, through a map that stays as it is", async () => {
+    const folder = await shopFolder();
+    const run = runFolder();
+    const pairs = { a: makeCertificate("A", HOST), b: makeCertificate("B", HOST) };
+    put(folder, "tls.yaml", tlsSecret("pair", pairs.a));
+    put(folder, "shop.yaml", ingress("shop", HOST, "one", "pair"));
+    const running = await startRun(folder, ...OPENNJET, "--run-dir", run.path);
+    const versions = new Set<string>();
+    const { workers } = await run.client().state();
+    for (const name of ["A", "B", "A"] as const) {
+      put(folder, "tls.yaml", tlsSecret("pair", name === "A" ? pairs.a : pairs.b));
+      await until(`${name} is shown`, async () => (await common(running.https, HOST)) === name);
+      await until("the map is in step", async () => {
+        const maps = await run.api().maps.list();
+        const version = maps.find(({ keyTo }) => keyTo === "$njet_certificate_map")?.values[0]?.valueTo;
+        const pieces = await run.client().pieces();
+        if (!version || pieces.pieces["10:certificates"] === undefined) return false;
+        versions.add(version);
+        return true;
+      });
+      expect(await common(running.https, "nobody.example.com")).toBe("default certificate");
+    }
+    expect(versions.size).toBe(1);
+    expect((await run.client().state()).workers.map(({ pid }) => pid)).toEqual(workers.map(({ pid }) => pid));
+    const files = readdirSync(run.inside("certificates"));
+    expect(files).toHaveLength(1);
+  });
+
+  it("is killed and started anew, while OpenNJet serves on: it takes it over, and no request fails", async () => {
+    const folder = await shopFolder();
+    const run = runFolder();
+    const options = [...OPENNJET, "--run-dir", run.path];
+    const first = await startRun(folder, ...options);
+    const before = await run.client().state();
+    const load = new Load(first.http, HOST);
+    await load.more(50);
+    first.process.kill("SIGKILL");
+    await first.ended;
+    await load.more(200);
+    put(folder, "shop.yaml", ingress("shop", HOST, "two"));
+    const second = await again(first, folder, ...options);
+    await eventually(() => load.latest === "two", 30_000);
+    await load.stop();
+    expect(load.failures).toEqual([]);
+    const after = await run.client().state();
+    expect([after.master, after.workers.map(({ pid }) => pid)]).toEqual([
+      before.master,
+      before.workers.map(({ pid }) => pid),
+    ]);
+    second.process.kill("SIGTERM");
+    expect((await second.ended).status).toBe(0);
+    expect(existsSync(`/proc/${before.master}`)).toBe(false);
+  });
+
+  it("is started again with its whole state, certificates too, when its master is killed", async () => {
+    const folder = await shopFolder();
+    const run = runFolder();
+    put(folder, "tls.yaml", tlsSecret("pair", makeCertificate("A", HOST)));
+    put(folder, "shop.yaml", ingress("shop", HOST, "one", "pair"));
+    const running = await startRun(folder, ...OPENNJET, "--run-dir", run.path);
+    const before = await run.client().state();
+    process.kill(before.master, "SIGKILL");
+    await until("another master serves", async () => {
+      const state = await run
+        .client()
+        .state()
+        .catch(() => undefined);
+      return state !== undefined && state.master !== before.master && state.workers.length === 2;
+    });
+    expect((await ask(running.http, { host: HOST })).body).toBe("one");
+    // The journal has it: no handshake waits for a map.
+    expect(await common(running.https, HOST)).toBe("A");
+    await until("the map is in step again", async () => {
+      return (await run.client().pieces()).pieces["10:certificates"] !== undefined;
+    });
+    expect(await common(running.https, HOST)).toBe("A");
+    put(folder, "shop.yaml", ingress("shop", HOST, "two", "pair"));
+    await until("a change acts", async () => (await ask(running.http, { host: HOST })).body === "two");
+    for (const { pid } of before.workers) await until("the old workers go", () => !existsSync(`/proc/${pid}`));
+  });
+
+  it("finds a map that was changed behind its back, and repairs it; no handshake is answered otherwise", async () => {
+    const folder = await shopFolder();
+    const run = runFolder();
+    put(folder, "tls.yaml", tlsSecret("pair", makeCertificate("A", HOST)));
+    put(folder, "shop.yaml", ingress("shop", HOST, "one", "pair"));
+    const running = await startRun(folder, ...OPENNJET, "--run-dir", run.path);
+    const inStep = async () => (await run.client().pieces()).pieces["10:certificates"] !== undefined;
+    await until("the map is in step", inStep);
+    const api = run.api();
+    const before = await api.maps.list();
+    const certificate = before.find(({ keyTo }) => keyTo === "$njet_certificate");
+    expect(certificate?.values).toHaveLength(2);
+    await api.maps.replace([
+      {
+        keyFrom: "$ssl_server_name",
+        keyTo: "$njet_certificate_map",
+        values: [{ valueFrom: "default", valueTo: "other" }],
+      },
+    ]);
+    await until("it is repaired", async () => JSON.stringify(await api.maps.list()) === JSON.stringify(before));
+    expect(await common(running.https, HOST)).toBe("A");
+  });
+
+  it("answers handshakes from the file that the map names, in each worker that has seen the map", async () => {
+    const folder = await shopFolder();
+    const run = runFolder();
+    put(folder, "tls.yaml", tlsSecret("pair", makeCertificate("A", HOST)));
+    put(folder, "shop.yaml", ingress("shop", HOST, "one", "pair"));
+    const running = await startRun(folder, ...OPENNJET, "--run-dir", run.path);
+    await until("the map is in step", async () => {
+      return (await run.client().pieces()).pieces["10:certificates"] !== undefined;
+    });
+    const [file = ""] = readdirSync(run.inside("certificates"));
+    const path = run.inside(join("certificates", file));
+    expect(statSync(path).mode & 0o777).toBe(0o600);
+    // Only who looks into the file can tell.
+    const other = makeCertificate("from the file", HOST);
+    writeFileSync(path, other.chain + other.key);
+    await until("workers have seen the map", async () => {
+      await Promise.all(Array.from({ length: 8 }, () => ask(running.http, { host: HOST })));
+      return (await common(running.https, HOST)) === "from the file";
+    });
+  });
+
+  it("has the number of workers that was asked for, by the key-value store", async () => {
+    const run = runFolder();
+    await startRun(await shopFolder(), ...OPENNJET, "--run-dir", run.path);
+    expect((await run.client().state()).workers).toHaveLength(2);
+    await until("the store has it", async () => (await run.api().keyValue.get(WORKER_COUNT_KEY)) === "2");
+  });
+
+  it("shows OpenNJet's own metrics on a port of their own, and no way to reset them", async () => {
+    const port = 20_000 + Math.floor(Math.random() * 10_000);
+    const running = await startRun(await shopFolder(), ...OPENNJET, "--opennjet-stats-port", String(port));
+    await ask(running.http, { host: HOST });
+    const page = await ask(port, { path: "/stats" });
+    expect(page.status).toBe(200);
+    expect(page.body).toContain("njet_vts_info");
+    expect((await ask(port, { path: "/stats/control?cmd=reset&group=*" })).status).toBe(404);
+  });
+
+  it("ends on SIGTERM with all of its processes, and leaves no temporary folder behind", async () => {
+    const folders = () => readdirSync(tmpdir()).filter((name) => name.startsWith("njet-kic-opennjet-"));
+    const before = folders();
+    const running = await startRun(await shopFolder(), ...OPENNJET);
+    const [made] = folders().filter((name) => !before.includes(name));
+    const inside = processesIn(join(tmpdir(), String(made), "opennjet"));
+    expect(inside.length).toBeGreaterThanOrEqual(6);
+    running.process.kill("SIGTERM");
+    expect((await running.ended).status).toBe(0);
+    expect(await isClosed(running.http)).toBe(true);
+    for (const pid of inside) await until("all processes end", () => !existsSync(`/proc/${pid}`));
+    expect(folders().filter((name) => !before.includes(name))).toEqual([]);
+  });
+});
