@@ -13,7 +13,7 @@ import { ask } from "../support/http-client.js";
 import { Load } from "../support/load.js";
 import { RawClient, servedCertificate } from "../support/raw-client.js";
 import { noOpenNjet } from "./real-installation.js";
-import { HOST, OPENNJET, runFolder, shopFolder } from "./real-shop.js";
+import { HOST, mapsOf, OPENNJET, runFolder, shopFolder } from "./real-shop.js";
 
 cleanUpAfterEach();
 
@@ -72,12 +72,13 @@ describe.skipIf(noOpenNjet)("run --proxy opennjet", () => {
     const running = await startRun(folder, ...OPENNJET, "--run-dir", run.path);
     const versions = new Set<string>();
     const { workers } = await run.client().state();
+    const api = run.api();
     for (const name of ["A", "B", "A"] as const) {
       put(folder, "tls.yaml", tlsSecret("pair", name === "A" ? pairs.a : pairs.b));
       await until(`${name} is shown`, async () => (await common(running.https, HOST)) === name);
       await until("the map is in step", async () => {
-        const maps = await run.api().maps.list();
-        const version = maps.find(({ keyTo }) => keyTo === "$njet_certificate_map")?.values[0]?.valueTo;
+        const maps = await mapsOf(api);
+        const version = maps?.find(({ keyTo }) => keyTo === "$njet_certificate_map")?.values[0]?.valueTo;
         const pieces = await run.client().pieces();
         if (!version || pieces.pieces["10:certificates"] === undefined) return false;
         versions.add(version);
@@ -163,7 +164,7 @@ describe.skipIf(noOpenNjet)("run --proxy opennjet", () => {
         values: [{ valueFrom: "default", valueTo: "other" }],
       },
     ]);
-    await until("it is repaired", async () => JSON.stringify(await api.maps.list()) === JSON.stringify(before));
+    await until("it is repaired", async () => JSON.stringify(await mapsOf(api)) === JSON.stringify(before));
     expect(await common(running.https, HOST)).toBe("A");
   });
 
@@ -188,7 +189,7 @@ describe.skipIf(noOpenNjet)("run --proxy opennjet", () => {
     });
   });
 
-  it("has the number of workers that was asked for, by the key-value store", async () => {
+  it("starts the number of workers that was asked for, and tells the key-value store", async () => {
     const run = runFolder();
     await startRun(await shopFolder(), ...OPENNJET, "--run-dir", run.path);
     expect((await run.client().state()).workers).toHaveLength(2);
