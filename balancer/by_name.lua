@@ -19,6 +19,8 @@ function by_name.choose(record)
   follower.catch_up()
   record = record or requests.begin()
   record.special = true
+  -- Whether a client may leave HTTP is said by the location.
+  record.upgrades = ngx.var.http_upgrade ~= nil
   local name = ngx.var.proxy_upstream_name
   local key, hash, picked
   if name then key, hash, picked = by_name.resolve(name) end

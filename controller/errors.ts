@@ -340,6 +340,10 @@ const PROXY_ENTRIES = {
     meaning: "The proxy cannot do what an object asks for; the last good state of that piece stays in force.",
     remedy: "Use another proxy, or leave the setting out.",
   },
+  PROXY_LOCATIONS_FULL: {
+    meaning: "A host asks for more dynamic locations of OpenNJet than there is room for; its last good state stays.",
+    remedy: "Use the carrier core, which has no limit, fewer rules, or a higher --max-locations.",
+  },
   PROXY_STATE_FULL: {
     meaning: "The memory that the workers of NGINX share has no room for a piece; its last good state stays in force.",
     remedy: "Give it more with --nginx-state-size, or remove objects.",

@@ -4,7 +4,7 @@ import type { Core } from "../../core-wasm/binding/core.js";
 import { RouteTable } from "../../core-wasm/binding/route-table.js";
 import type { Logger } from "../observability/logger.js";
 import { ownOpenNjet } from "../proxies/opennjet/make-opennjet.js";
-import { BALANCERS, type Balancer, CARRIERS, type Carrier } from "../proxies/opennjet/parts.js";
+import { CARRIERS, type Carrier } from "../proxies/opennjet/parts.js";
 import { DEFAULT_STATE_SIZE } from "./nginx-options.js";
 import type { ServingOptions, ServingProxy } from "./serving-proxy.js";
 import { PACKAGE_VERSION } from "./version.js";
@@ -14,17 +14,22 @@ export interface OpenNjetChoices {
   /** Folder of the installation; else `NJET_PREFIX`. */
   opennjetPrefix?: string;
   carrier?: Carrier;
-  balancer?: Balancer;
+  /** With the carrier locations: how many there may be. */
+  maxLocations?: number;
   /** Undefined: one for each core. */
   workers?: number;
   /** Port of OpenNJet's own metrics. */
   opennjetStatsPort?: number;
 }
 
+/** OpenNJet tries one after the other: 500 take a request 47 us. */
+const DEFAULT_MAX_LOCATIONS = 300;
+/** Beyond it OpenNJet loses some when it is started again. */
+const MOST_LOCATIONS = 900;
 const FLAGS = {
   opennjetPrefix: "--opennjet-prefix",
   carrier: "--carrier",
-  balancer: "--balancer",
+  maxLocations: "--max-locations",
   workers: "--workers",
   opennjetStatsPort: "--opennjet-stats-port",
 } as const;
@@ -39,9 +44,9 @@ export function withOpenNjet(command: Command): Command {
         .default(undefined, CARRIERS[0]),
     )
     .addOption(
-      new Option("--balancer <name>", "opennjet: whose Lua picks peers, ours or that which OpenNJet brings along")
-        .choices(BALANCERS)
-        .default(undefined, BALANCERS[0]),
+      new Option("--max-locations <n>", "opennjet: dynamic locations that the carrier locations makes at most")
+        .argParser(locations)
+        .default(undefined, String(DEFAULT_MAX_LOCATIONS)),
     )
     .addOption(
       new Option("--workers <n>", "opennjet: worker processes")
@@ -62,6 +67,13 @@ function path(text: string): string {
 function workers(text: string): number {
   const value = Number(text);
   if (!Number.isInteger(value) || value < 1 || value > 512) throw new InvalidArgumentError("1 to 512 workers");
+  return value;
+}
+
+function locations(text: string): number {
+  const value = Number(text);
+  if (!Number.isInteger(value) || value < 1 || value > MOST_LOCATIONS)
+    throw new InvalidArgumentError(`1 to ${MOST_LOCATIONS} locations`);
   return value;
 }
 
@@ -87,9 +99,14 @@ export async function makeOpenNjet(
 ): Promise<ServingProxy> {
   const { address, trustedProxies, opennjetStatsPort: stats } = options;
   if (options.proxyProtocol && trustedProxies.length === 0) throw new Error("--proxy-protocol needs --trusted-proxies");
+  const carrier = options.carrier ?? CARRIERS[0];
+  if (options.maxLocations !== undefined && carrier !== "locations")
+    throw new Error("--max-locations needs --carrier locations");
   return await ownOpenNjet(
     { compiler: new RouteTable(core), logger },
     {
+      carrier,
+      maxLocations: options.maxLocations ?? DEFAULT_MAX_LOCATIONS,
       prefix: options.opennjetPrefix ?? process.env.NJET_PREFIX,
       http: { address, port: options.httpPort },
       https: { address, port: options.httpsPort },

@@ -2,62 +2,20 @@ import { existsSync, readdirSync, readFileSync, statSync, writeFileSync } from "
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { beforeAll, describe, expect, it } from "vitest";
-import { ControlClient } from "../../controller/proxies/nginx/control-client.js";
 import { nativeCore } from "../../controller/proxies/nginx/parts.js";
-import { OpenNjetApi, WORKER_COUNT_KEY } from "../../controller/proxies/opennjet/api/index.js";
-import { makeFolder, put, type Serving, startRun } from "../cli/cli-support.js";
-import { ingress, service, tlsSecret } from "../cli/objects.js";
+import { WORKER_COUNT_KEY } from "../../controller/proxies/opennjet/api/index.js";
+import { put, type Serving, startRun } from "../cli/cli-support.js";
+import { ingress, tlsSecret } from "../cli/objects.js";
 import { until } from "../nginx/driven-nginx.js";
 import { makeCertificate } from "../support/certificates.js";
-import { cleanUpAfterEach, cleanup, closing, eventually } from "../support/harness.js";
+import { cleanUpAfterEach, eventually } from "../support/harness.js";
 import { ask } from "../support/http-client.js";
 import { Load } from "../support/load.js";
-import { httpPeer } from "../support/peers.js";
 import { RawClient, servedCertificate } from "../support/raw-client.js";
 import { noOpenNjet } from "./real-installation.js";
+import { HOST, OPENNJET, runFolder, shopFolder } from "./real-shop.js";
 
 cleanUpAfterEach();
-
-const HOST = "shop.example.com";
-const OPENNJET = ["--proxy", "opennjet", "--workers", "2", "--no-access-log"];
-
-async function namedPeer(name: string) {
-  return closing(await httpPeer((_request, response) => response.end(name)));
-}
-
-async function shopFolder(): Promise<string> {
-  const [one, two] = [await namedPeer("one"), await namedPeer("two")];
-  const folder = makeFolder();
-  put(folder, "one.yaml", service("one", "127.0.0.1", one.port));
-  put(folder, "two.yaml", service("two", "127.0.0.1", two.port));
-  put(folder, "shop.yaml", ingress("shop", HOST, "one"));
-  return folder;
-}
-
-/** A run folder, and what is in it; the OpenNJet of it is ended after the test, also where its controller was killed. */
-function runFolder() {
-  const path = makeFolder();
-  const inside = (name: string) => join(path, "opennjet", name);
-  const client = () => {
-    const token = readFileSync(inside("token"), "utf8").trim();
-    const made = new ControlClient(inside("control.sock"), token);
-    cleanup(() => made.close());
-    return made;
-  };
-  const api = () => {
-    const made = new OpenNjetApi({ origin: "http://opennjet", socketPath: inside("api.sock") });
-    cleanup(() => made.close());
-    return made;
-  };
-  cleanup(async () => {
-    if (!existsSync(inside("token"))) return;
-    const state = await client()
-      .state()
-      .catch(() => undefined);
-    if (state !== undefined) process.kill(state.master, "SIGTERM");
-  });
-  return { path, inside, client, api };
-}
 
 async function again(first: Serving, folder: string, ...options: string[]): Promise<Serving> {
   return await startRun(folder, ...options, "--http-port", String(first.http), "--https-port", String(first.https));

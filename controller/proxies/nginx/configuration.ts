@@ -14,6 +14,8 @@ export interface FamilyLines {
   tls: readonly string[];
   /** More fields for `balancer.init`, as Lua. */
   init: string;
+  /** The lines of the one server of both listeners, where something else than the core decides on routes. */
+  routes?: readonly string[];
 }
 
 export interface NginxConfigurationOptions {
@@ -148,7 +150,7 @@ const LOG_FORMAT =
   '"upstreamResponseSeconds":"$upstream_response_time"}\';';
 
 /** Statuses that NGINX answers by itself, and for which the page is ours. */
-const OWN_PAGES = "400 401 403 404 405 408 411 412 413 414 416 421 429 495 496 497 500 501 502 503 504 505";
+export const OWN_PAGES = "400 401 403 404 405 408 411 412 413 414 416 421 429 495 496 497 500 501 502 503 504 505";
 
 /** Throws a RangeError for an option that can't stand in a configuration. */
 export function nginxConfiguration(options: NginxConfigurationOptions): string {
@@ -229,8 +231,7 @@ export function nginxConfiguration(options: NginxConfigurationOptions): string {
     ...HIDDEN_HEADERS.map((name) => `proxy_hide_header ${name};`),
     "proxy_ssl_session_reuse on;",
     `underscores_in_headers ${options.allowUnderscoreHeaders ? "on" : "off"};`,
-    ...(plain.length === 0 ? [] : server([...plain, ...serverLines(false)])),
-    ...(tls.length === 0 ? [] : server([...tls, ...tlsLines(options), ...serverLines(true)])),
+    ...servers(),
     "server {",
     `  listen unix:${unixPath(options.controlSocket)};`,
     "  access_log off;",
@@ -240,6 +241,15 @@ export function nginxConfiguration(options: NginxConfigurationOptions): string {
     "  location / { content_by_lua_block { balancer.control() } }",
     "}",
   ];
+
+  function servers(): string[] {
+    const withTls = tls.length === 0 ? [] : [...tls, ...tlsLines(options)];
+    if (family?.routes !== undefined) return server([...plain, ...withTls, ...family.routes]);
+    return [
+      ...(plain.length === 0 ? [] : server([...plain, ...serverLines(false)])),
+      ...(withTls.length === 0 ? [] : server([...withTls, ...serverLines(true)])),
+    ];
+  }
 
   function serverLines(secure: boolean): string[] {
     return [

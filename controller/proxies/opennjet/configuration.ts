@@ -3,9 +3,15 @@
  * follow from start options alone, never from objects.
  */
 import { join } from "node:path";
-import { DEFAULT_CONFIGURATION, type NginxConfigurationOptions, nginxConfiguration } from "../nginx/configuration.js";
+import {
+  DEFAULT_CONFIGURATION,
+  type NginxConfigurationOptions,
+  nginxConfiguration,
+  OWN_PAGES,
+} from "../nginx/configuration.js";
 import { listen, type NginxListener, quoted, unixPath } from "../nginx/configured-values.js";
 import { CERTIFICATE_MAPS } from "./certificate-table.js";
+import { LOCATIONS_HTTP_DIRECTIVES, LOCATIONS_SERVER_DIRECTIVES } from "./locations/directives.js";
 import { type Carrier, moduleFiles } from "./parts.js";
 
 export interface OpenNjetConfigurationOptions extends Omit<NginxConfigurationOptions, "modules" | "family"> {
@@ -79,17 +85,33 @@ function dataPlane(options: OpenNjetConfigurationOptions): string {
         `dyn_kv_conf ${NO_TOPICS};`,
         ...(stats === undefined ? [] : [STATS_ZONE]),
         ...(withMaps ? certificateMaps(defaultCertificate) : []),
+        ...(carrier === "locations" ? LOCATIONS_HTTP_DIRECTIVES : []),
       ],
       tls: [
         "http2 on;",
         `ssl_certificate $${CERTIFICATE_MAPS.certificate};`,
         `ssl_certificate_key $${CERTIFICATE_MAPS.key};`,
-        "ssl_client_hello_by_lua_block { balancer.client_hello() }",
+        ...(carrier === "core" ? ["ssl_client_hello_by_lua_block { balancer.client_hello() }"] : []),
       ],
-      init: withMaps ? ", maps = true" : "",
+      init: withMaps && carrier === "core" ? ", maps = true" : "",
+      ...(carrier === "locations" && { routes: LOCATIONS_SERVER }),
     },
   });
 }
+
+/** The one server of the carrier locations: what no dynamic location takes is answered here. */
+export const LOCATIONS_SERVER_NAME = "_";
+const LOCATIONS_SERVER = [
+  `server_name ${LOCATIONS_SERVER_NAME};`,
+  "client_max_body_size 0;",
+  `error_page ${OWN_PAGES} @njet_kic_page;`,
+  "error_page 494 =431 @njet_kic_page;",
+  "log_by_lua_block { balancer.log() }",
+  "header_filter_by_lua_block { balancer.respond() }",
+  ...LOCATIONS_SERVER_DIRECTIVES,
+  "location / { return 404; }",
+  "location @njet_kic_page { content_by_lua_block { balancer.page() } }",
+];
 
 /** Declared here, since OpenNJet can't add a map that is like these; what they say comes by the dynamic map API. */
 function certificateMaps({ chain, key }: { chain: string; key: string }): string[] {

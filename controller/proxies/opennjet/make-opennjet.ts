@@ -13,9 +13,10 @@ import { OpenNjetApi } from "./api/index.js";
 import { CertificateFiles } from "./certificate-files.js";
 import { CertificateMaps } from "./certificate-maps.js";
 import { controlFile, openNjetConfiguration } from "./configuration.js";
+import { locationsCarrier } from "./make-locations.js";
 import { mapSwitch } from "./map-switch.js";
 import { OpenNjetProxy } from "./opennjet-proxy.js";
-import { findOpenNjet } from "./parts.js";
+import { type Carrier, findOpenNjet } from "./parts.js";
 
 /** Connections of each worker, as many as the embedded proxy takes. */
 const CONNECTIONS = 16_384;
@@ -25,6 +26,10 @@ const CERTIFICATES = "certificates";
 const STATE = ["data", "logs"];
 
 export interface OpenNjetOptions {
+  /** How routes get there. */
+  carrier: Carrier;
+  /** With the carrier locations: how many there may be. */
+  maxLocations: number;
   /** Folder of the installation; undefined: none is named. */
   prefix: string | undefined;
   http: NginxListener;
@@ -51,12 +56,12 @@ export interface OpenNjetContext {
   logger: Logger;
 }
 
-/** An OpenNJet of our own with the core inside, not started yet. Rejects with PartUnavailable where something is missing. */
+/** An OpenNJet of our own, not started yet. Rejects with PartUnavailable where something is missing. */
 export async function ownOpenNjet(
   { compiler, logger }: OpenNjetContext,
   options: OpenNjetOptions,
 ): Promise<OpenNjetProxy> {
-  const installation = await findOpenNjet(options.prefix, "core");
+  const installation = await findOpenNjet(options.prefix, options.carrier);
   const library = await nativeCore({ say: (text) => logger.info("preparing opennjet", { text }) });
   const ports = { http: await portOf(options.http), https: await portOf(options.https) };
   const { runDir } = options;
@@ -68,7 +73,7 @@ export async function ownOpenNjet(
     const apiSocket = join(folder.path, API_SOCKET);
     const files = { chain: folder.certificateFile, key: folder.certificateKeyFile };
     const text = openNjetConfiguration({
-      carrier: "core",
+      carrier: options.carrier,
       modulesFolder: installation.modules,
       luaPath: installation.luaPath,
       luaCPath: installation.luaCPath,
@@ -104,37 +109,35 @@ export async function ownOpenNjet(
     const certificates = new CertificateMaps({
       maps: api.maps,
       files: new CertificateFiles(join(folder.path, CERTIFICATES)),
-      workers: mapSwitch(beside, logger),
+      workers: options.carrier === "locations" ? undefined : mapSwitch(beside, logger),
       others: files,
       logger,
     });
     let proxy: OpenNjetProxy | undefined;
-    const carrier = new NginxProxy({
-      compiler,
-      folder,
-      client,
-      logger,
-      makeRunner: (onRestart) =>
-        new Supervisor({
-          name: "opennjet",
-          installation,
-          folder,
-          // A newer program brings newer Lua code: an OpenNJet that is taken over has to read it.
-          configuration: `# njet-kic ${options.version}\n${text.data}`,
-          client,
-          logger,
-          // OpenNJet writes temporary files below the folder above that of its first log.
-          errorLog: join(folder.path, "logs", "error.log"),
-          prepare: () => freshState(folder.path, apiSocket),
-          onRestart() {
-            onRestart();
-            proxy?.restarted();
-          },
-        }),
-      defaultCertificate: certificate,
-      ports,
-      accessLog: options.accessLog,
-    });
+    const makeRunner = (onRestart: () => void) =>
+      new Supervisor({
+        name: "opennjet",
+        installation,
+        folder,
+        // A newer program brings newer Lua code: an OpenNJet that is taken over has to read it.
+        configuration: `# njet-kic ${options.version}\n${text.data}`,
+        client,
+        logger,
+        // OpenNJet writes temporary files below the folder above that of its first log.
+        errorLog: join(folder.path, "logs", "error.log"),
+        prepare: () => freshState(folder.path, apiSocket),
+        onRestart() {
+          onRestart();
+          proxy?.restarted();
+        },
+      });
+    const { accessLog, workers, proxyProtocol, maxLocations } = options;
+    const shared = { folder, logger, makeRunner, ports, accessLog };
+    const http = { ...options.http, port: ports.http };
+    const carrier =
+      options.carrier === "locations"
+        ? locationsCarrier({ ...shared, api, http, workers, proxyProtocol, maxLocations })
+        : new NginxProxy({ ...shared, compiler, client, defaultCertificate: certificate });
     proxy = new OpenNjetProxy({
       carrier,
       api,

@@ -11,10 +11,6 @@ const run = promisify(execFile);
 export const CARRIERS = ["core", "locations"] as const;
 export type Carrier = (typeof CARRIERS)[number];
 
-/** Whose Lua chooses the peers: ours, or that which OpenNJet brings along. The default first. */
-export const BALANCERS = ["own", "bundled"] as const;
-export type Balancer = (typeof BALANCERS)[number];
-
 /** Modules of the data plane, and of the control server; only what is used is loaded. */
 export interface ModuleFiles {
   helpers: { broker: string; control: string };

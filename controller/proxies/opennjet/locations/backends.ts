@@ -6,9 +6,6 @@ import { UnsupportedError } from "../../plan-step.js";
 import type { Backend, CookieAffinity } from "../api/backends-api.js";
 import { variableOf } from "./values.js";
 
-/** Which Lua balancer reads the backends: this project's, or the one that OpenNJet brings along. */
-export type BalancerKind = "own" | "bundled";
-
 /** Defaults of NGINX; the balancer has no others for backends. */
 const MAX_FAILS = 1;
 const FAIL_TIMEOUT = 10_000;

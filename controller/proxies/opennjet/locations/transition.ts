@@ -6,30 +6,34 @@
  *   comes first is right. So what is new is added before anything goes, and the order of creation does not matter.
  * - The location for what no condition takes excludes nothing. It comes once all conditional ones are there, and goes before
  *   the first of them goes.
+ * - The marker comes when all else is there, and the one before goes when all else is gone: so a worker that has the one has all
+ *   that was added, and one that does not have the other has removed all.
  */
 import { type CarriedLocation, locationKey } from "./location-set.js";
+import { isMarker } from "./marker.js";
+
+type Named = Pick<CarriedLocation, "rule" | "name">;
 
 export interface Transition {
   /** In this order. */
   add: CarriedLocation[];
   /** After all that was added, in this order. */
-  remove: Pick<CarriedLocation, "rule" | "name">[];
+  remove: Named[];
 }
 
 /** `before`: what is there, by its key; `after`: what is to be there. */
-export function transition(
-  before: ReadonlyMap<string, Pick<CarriedLocation, "rule" | "name">>,
-  after: readonly CarriedLocation[],
-): Transition {
+export function transition(before: ReadonlyMap<string, Named>, after: readonly CarriedLocation[]): Transition {
   const wanted = new Set(after.map(locationKey));
   const add = after.filter((location) => !before.has(locationKey(location)));
   const remove = [...before].filter(([key]) => !wanted.has(key)).map(([, location]) => location);
-  return {
-    add: [...add.filter(isConditional), ...add.filter((location) => !isConditional(location))],
-    remove: [...remove.filter((location) => !isConditional(location)), ...remove.filter(isConditional)],
-  };
+  const byRank = (a: Named, b: Named) => rank(a) - rank(b);
+  return { add: add.sort(byRank), remove: remove.sort((a, b) => rankOfRemoval(a) - rankOfRemoval(b)) };
 }
 
-function isConditional({ rule }: Pick<CarriedLocation, "rule">): boolean {
-  return rule === "";
+function rank(location: Named): number {
+  return isMarker(location) ? 2 : location.rule === "" ? 0 : 1;
+}
+
+function rankOfRemoval(location: Named): number {
+  return isMarker(location) ? 2 : location.rule === "" ? 1 : 0;
 }

@@ -1,0 +1,48 @@
+import { request } from "node:http";
+import { connect } from "node:net";
+import type { DataPlane } from "./locations/marker.js";
+
+const ANSWER_TIME = 2_000;
+const MOST_BODY = 4096;
+/** Says that it is not about somebody else's connection (PROXY protocol, version 1). */
+const NO_PROXY = "PROXY UNKNOWN\r\n";
+
+/** The plain listener of an OpenNJet on this machine, as its clients see it. */
+export function dataPlane(
+  { address, port }: { address?: string; port: number },
+  workers: number,
+  proxyProtocol: boolean,
+): DataPlane {
+  const any = address === undefined || address === "0.0.0.0";
+  const host = any ? "127.0.0.1" : address === "::" ? "::1" : address;
+  return {
+    workers: () => workers,
+    ask: (name, path) =>
+      new Promise((resolve, reject) => {
+        const sent = request(
+          {
+            path,
+            headers: { Host: name, Connection: "close" },
+            timeout: ANSWER_TIME,
+            createConnection: () => {
+              const socket = connect({ host, port });
+              if (proxyProtocol) socket.write(NO_PROXY);
+              return socket;
+            },
+          },
+          (response) => {
+            let body = "";
+            response.setEncoding("utf8");
+            response.on("data", (text: string) => {
+              if (body.length < MOST_BODY) body += text;
+            });
+            response.on("end", () => resolve({ status: response.statusCode ?? 0, body }));
+            response.on("error", reject);
+          },
+        );
+        sent.on("timeout", () => sent.destroy(new Error("the data plane does not answer")));
+        sent.on("error", reject);
+        sent.end();
+      }),
+  };
+}

@@ -1,0 +1,193 @@
+/** What the carrier carries, and what a plan makes of it. Pure. */
+import type { HostPattern } from "../../../../core-wasm/binding/source.js";
+import { patternText } from "../../../../core-wasm/binding/source.js";
+import { pieceKey, pieceOf } from "../../../model/pieces.js";
+import type { Upstream } from "../../../model/types.js";
+import type { Plan, PlanStep } from "../../../reconcile/plan.js";
+import { failureOf, UnsupportedError } from "../../plan-step.js";
+import type { ApplyFailure } from "../../proxy.js";
+import { requireCarried } from "./backends.js";
+import { hostPlace } from "./hosts.js";
+import {
+  backendsOf,
+  type CarriedHost,
+  type CarriedLocation,
+  locationKey,
+  locationsOf,
+  readHost,
+} from "./location-set.js";
+import { MARKER_HOST, markerOf } from "./marker.js";
+
+/** A host asks for more locations than there is room for. */
+export class LocationLimitError extends Error {
+  readonly code = "PROXY_LOCATIONS_FULL";
+}
+
+/** Hosts by their place, upstreams by their key. */
+export interface CarriedState {
+  hosts: ReadonlyMap<string, CarriedHost>;
+  upstreams: ReadonlyMap<string, Upstream>;
+}
+
+export const NOTHING: CarriedState = { hosts: new Map(), upstreams: new Map() };
+
+/** All that a state is for OpenNJet. */
+export interface Carried {
+  locations: CarriedLocation[];
+  /** The place of the host that each location is of, by its key. */
+  hostOf: Map<string, string>;
+  /** Names of backends, with the key of the upstream of each. */
+  backends: Map<string, string>;
+}
+
+/** A state and why it is not all that the plan asked for. */
+export interface Outcome {
+  state: CarriedState;
+  carried: Carried;
+  failures: ApplyFailure[];
+}
+
+/**
+ * The state after a plan. A piece that can't be carried stays as it was, and is told of; where there is not enough room, those
+ * stay that the plan names last.
+ */
+export class PlannedState {
+  readonly #failures = new Map<string, ApplyFailure>();
+  readonly #hosts: Map<string, CarriedHost>;
+  readonly #upstreams: Map<string, Upstream>;
+
+  constructor(
+    private readonly before: CarriedState,
+    private readonly plan: Plan,
+    private readonly maxLocations: number,
+  ) {
+    this.#hosts = new Map(plan.full ? [] : before.hosts);
+    this.#upstreams = new Map(plan.full ? [] : before.upstreams);
+    for (const step of plan.steps) {
+      try {
+        this.#take(step);
+      } catch (error) {
+        this.#refuse(step, error);
+      }
+    }
+    this.#makeRoom();
+  }
+
+  /** The state, and what it is for OpenNJet. */
+  outcome(): Outcome {
+    for (;;) {
+      const state = { hosts: this.#hosts, upstreams: this.#upstreams };
+      const carried = carry(state);
+      if (!("failed" in carried)) {
+        return { state: copy(state), carried, failures: [...this.#failures.values()] };
+      }
+      this.refuseHost(carried.failed, carried.error);
+    }
+  }
+
+  /** OpenNJet has refused a location of this host: it stays as it was, or where that is impossible all that the plan sets. */
+  refuseHost(place: string, error: unknown): void {
+    const step = this.plan.steps.find((one) => one.step === "set-host" && hostPlace(one.rules.pattern) === place);
+    if (step !== undefined && !this.#failures.has(pieceKey(pieceOf(step)))) {
+      this.#refuse(step, error);
+      return;
+    }
+    // It is another piece of the plan that it does not go with.
+    restore(this.#hosts, this.before.hosts);
+    restore(this.#upstreams, this.before.upstreams);
+    for (const one of this.plan.steps) {
+      if (one.step === "set-host" || one.step === "set-upstream") this.#tell(one, error);
+    }
+    if ("failed" in carry(this.before)) throw error;
+  }
+
+  #take(step: PlanStep): void {
+    switch (step.step) {
+      case "set-upstream":
+        requireCarried(step.upstream);
+        this.#upstreams.set(step.upstream.peers.key, step.upstream);
+        break;
+      case "remove-upstream":
+        this.#upstreams.delete(step.key);
+        break;
+      case "set-host":
+        if (hostPlace(step.rules.pattern) === MARKER_HOST.host)
+          throw new UnsupportedError("this host is the carrier's own");
+        this.#hosts.set(hostPlace(step.rules.pattern), readHost(step.rules));
+        break;
+      case "remove-host":
+        this.#removeHost(step.pattern);
+        break;
+    }
+  }
+
+  #removeHost(pattern: HostPattern): void {
+    const place = hostPlace(pattern);
+    const there = this.#hosts.get(place)?.rules.pattern;
+    // Both kinds of a wildcard have one place; the other kind may have it by now.
+    if (there !== undefined && patternText(there) === patternText(pattern)) this.#hosts.delete(place);
+  }
+
+  #refuse(step: PlanStep, error: unknown): void {
+    this.#tell(step, error);
+    if (step.step === "set-host") restoreOne(this.#hosts, this.before.hosts, hostPlace(step.rules.pattern));
+    if (step.step === "set-upstream") restoreOne(this.#upstreams, this.before.upstreams, step.upstream.peers.key);
+  }
+
+  #tell(step: PlanStep, error: unknown): void {
+    const failure = failureOf(step, error);
+    const key = pieceKey(failure);
+    if (!this.#failures.has(key)) this.#failures.set(key, failure);
+  }
+
+  /** Takes back what needs more locations than before, from the last step on, until all that is left has room. */
+  #makeRoom(): void {
+    let count = [...this.#hosts.values()].reduce((sum, { cases }) => sum + cases.length, 0);
+    for (const step of this.plan.steps.toReversed()) {
+      if (count <= this.maxLocations) return;
+      if (step.step !== "set-host") continue;
+      const place = hostPlace(step.rules.pattern);
+      const wanted = this.#hosts.get(place)?.cases.length ?? 0;
+      const had = this.before.hosts.get(place)?.cases.length ?? 0;
+      if (wanted <= had) continue;
+      count -= wanted - had;
+      const room = `${wanted} locations are needed where ${this.maxLocations} in all are allowed (--max-locations)`;
+      this.#refuse(step, new LocationLimitError(`${room}; use the carrier core, or fewer rules`));
+    }
+  }
+}
+
+function carry(state: CarriedState): Carried | { failed: string; error: UnsupportedError } {
+  const patterns: HostPattern[] = [MARKER_HOST, ...[...state.hosts.values()].map(({ rules }) => rules.pattern)];
+  const upstreams = (key: string) => state.upstreams.get(key);
+  const carried: Carried = { locations: [], hostOf: new Map(), backends: new Map() };
+  for (const [place, host] of state.hosts) {
+    try {
+      for (const location of locationsOf(host, patterns, upstreams)) {
+        carried.locations.push(location);
+        carried.hostOf.set(locationKey(location), place);
+      }
+    } catch (error) {
+      if (!(error instanceof UnsupportedError)) throw error;
+      return { failed: place, error };
+    }
+    for (const [name, key] of backendsOf(host, upstreams)) carried.backends.set(name, key);
+  }
+  carried.locations.push(markerOf([...carried.hostOf.keys()]));
+  return carried;
+}
+
+function copy({ hosts, upstreams }: CarriedState): CarriedState {
+  return { hosts: new Map(hosts), upstreams: new Map(upstreams) };
+}
+
+function restore<T>(to: Map<string, T>, from: ReadonlyMap<string, T>): void {
+  to.clear();
+  for (const [key, value] of from) to.set(key, value);
+}
+
+function restoreOne<T>(to: Map<string, T>, from: ReadonlyMap<string, T>, key: string): void {
+  const value = from.get(key);
+  if (value === undefined) to.delete(key);
+  else to.set(key, value);
+}

@@ -1,0 +1,69 @@
+/**
+ * What may be in OpenNJet, kept over restarts of the controller: there is no list of locations to ask for. A name is noted
+ * before its location is sent, and for a while after it was removed: an OpenNJet that is killed comes back with what it had
+ * when it last saved.
+ */
+import { randomBytes } from "node:crypto";
+import { open, readFile, rename, rm } from "node:fs/promises";
+import type { CarriedLocation } from "./location-set.js";
+
+export interface LedgerEntry extends Pick<CarriedLocation, "rule" | "name"> {
+  /** When it was removed, in milliseconds of the clock; undefined where it is wanted. */
+  removed?: number;
+}
+
+export interface Ledger {
+  read(): Promise<LedgerEntry[]>;
+  write(entries: readonly LedgerEntry[]): Promise<void>;
+}
+
+/** A ledger that ends with its process. */
+export class MemoryLedger implements Ledger {
+  private entries: readonly LedgerEntry[] = [];
+
+  async read(): Promise<LedgerEntry[]> {
+    return [...this.entries];
+  }
+
+  async write(entries: readonly LedgerEntry[]): Promise<void> {
+    this.entries = [...entries];
+  }
+}
+
+/** A ledger in a file of mode 0600, replaced whole. One that can't be read counts as empty. */
+export class FileLedger implements Ledger {
+  constructor(private readonly path: string) {}
+
+  async read(): Promise<LedgerEntry[]> {
+    try {
+      const entries: unknown = JSON.parse(await readFile(this.path, "utf8"));
+      return Array.isArray(entries) ? entries.filter(isEntry) : [];
+    } catch {
+      return [];
+    }
+  }
+
+  async write(entries: readonly LedgerEntry[]): Promise<void> {
+    const temporary = `${this.path}.${randomBytes(6).toString("hex")}`;
+    try {
+      const file = await open(temporary, "wx", 0o600);
+      try {
+        await file.writeFile(JSON.stringify(entries));
+        await file.sync();
+      } finally {
+        await file.close();
+      }
+      await rename(temporary, this.path);
+    } catch (error) {
+      await rm(temporary, { force: true });
+      throw error;
+    }
+  }
+}
+
+function isEntry(value: unknown): value is LedgerEntry {
+  if (typeof value !== "object" || value === null) return false;
+  const { rule, name, removed } = value as Record<string, unknown>;
+  const known = (rule === "" || rule === "~") && typeof name === "string";
+  return known && (removed === undefined || typeof removed === "number");
+}

@@ -1,0 +1,255 @@
+import { isDeepStrictEqual } from "node:util";
+import type { Logger } from "../../../observability/logger.js";
+import type { MetricsSource } from "../../../observability/metrics-text.js";
+import type { Plan } from "../../../reconcile/plan.js";
+import type { NginxRunner } from "../../nginx/nginx-proxy.js";
+import { PeerStates } from "../../peer-states.js";
+import type { ApplyFailure, Proxy as DrivenProxy, PeerStateChange } from "../../proxy.js";
+import type { Backend, BackendsApi } from "../api/index.js";
+import { backendOf } from "./backends.js";
+import { type Carried, type CarriedState, NOTHING, type Outcome, PlannedState } from "./carried-state.js";
+import type { HeldLocations } from "./held-locations.js";
+import { type CarriedLocation, locationKey } from "./location-set.js";
+import { askForMarker, type DataPlane, isMarker } from "./marker.js";
+
+export interface LocationsCarrierParts {
+  /** Called first of all; rejects with what is in the way. */
+  prepare(): Promise<void>;
+  /** What OpenNJet may hold already is known to it. */
+  openLocations(): Promise<HeldLocations>;
+  backends: Pick<BackendsApi, "post" | "list">;
+  plane: DataPlane;
+  /** `onRestart` is to be called when OpenNJet was started anew, with nothing of what it was told. */
+  makeRunner(onRestart: () => void): NginxRunner;
+  ports: { http: number; https: number } | undefined;
+  /** Locations in all; the marker is not counted. */
+  maxLocations: number;
+  logger: Logger;
+  wait(milliseconds: number): Promise<void>;
+  /** Called last of all. */
+  release(): Promise<void>;
+}
+
+/** Milliseconds between looks whether OpenNJet still has all of it. */
+const LOOK = 5_000;
+/** Milliseconds between tries to reach an OpenNJet that does not answer. */
+const FIRST_WAIT = 100;
+const LONGEST_WAIT = 5_000;
+/** Requests for the marker, for each worker, until it counts as late, and the milliseconds between them. */
+const ASKED = 60;
+const ASK_AGAIN = 15;
+
+/**
+ * Routes as dynamic locations of OpenNJet, upstreams as backends of its Lua balancer. Everything happens in turn: plans,
+ * states of peers, and looks for what was lost. Backends are there before the locations that name them, and go after them.
+ */
+export class LocationsCarrier implements DrivenProxy {
+  readonly #peerStates = new PeerStates();
+  readonly #runner: NginxRunner;
+  #held: HeldLocations | undefined;
+  #state: CarriedState = NOTHING;
+  #carried: Carried | undefined;
+  #posted: readonly Backend[] | undefined;
+  #generation = "";
+  #completed = false;
+  #settled = false;
+  #closing: Promise<void> | undefined;
+  #turn: Promise<unknown> = Promise.resolve();
+  #timer: NodeJS.Timeout | undefined;
+  #looking = false;
+
+  constructor(private readonly parts: LocationsCarrierParts) {
+    this.#runner = parts.makeRunner(() => this.#restarted());
+  }
+
+  /** Starts OpenNJet, or finds it. Rejects with what is in the way. */
+  async listen(): Promise<void> {
+    try {
+      await this.parts.prepare();
+      await this.#runner.start();
+      this.#held = await this.parts.openLocations();
+    } catch (error) {
+      await this.#runner.stop(0);
+      await this.parts.release();
+      throw error;
+    }
+    this.#timer = setInterval(() => this.#look(), LOOK);
+  }
+
+  addresses(): { http: { port: number } | undefined; https: { port: number } | undefined } {
+    const { ports } = this.parts;
+    return { http: ports && { port: ports.http }, https: ports && { port: ports.https } };
+  }
+
+  apply(plan: Plan): Promise<{ generation: string; failures: ApplyFailure[] }> {
+    return this.#inTurn(async () => {
+      const planned = new PlannedState(this.#state, plan, this.parts.maxLocations);
+      const outcome = await this.#reach(planned);
+      this.#generation = plan.generation;
+      for (const failure of outcome.failures) this.parts.logger.warn("step refused", { ...failure });
+      return { generation: this.#generation, failures: outcome.failures };
+    });
+  }
+
+  /** Takes away what OpenNJet holds from before and what no plan has named. */
+  complete(): Promise<void> {
+    return this.#inTurn(async () => {
+      this.#completed = true;
+      await this.#reach(
+        new PlannedState(this.#state, { generation: this.#generation, full: false, steps: [] }, Infinity),
+      );
+    });
+  }
+
+  setPeerStates(states: readonly PeerStateChange[]): void {
+    for (const state of states) this.#peerStates.set(state);
+    if (states.length === 0) return;
+    this.#inTurn(async () => {
+      if (this.#carried !== undefined) await this.#persist(() => this.#post(this.#carried as Carried, this.#state));
+    }).catch(() => undefined);
+  }
+
+  /** It serves from when all workers have the first whole set. */
+  state(): { generation: string; serving: boolean } {
+    return { generation: this.#generation, serving: this.#settled && this.#closing === undefined };
+  }
+
+  metrics(): MetricsSource[] {
+    return [];
+  }
+
+  close(graceMs: number): Promise<void> {
+    this.#closing ??= this.#shutDown(graceMs);
+    return this.#closing;
+  }
+
+  /** Brings OpenNJet to a state; what it refuses is left out, with its failure. */
+  async #reach(planned: PlannedState): Promise<Outcome> {
+    const held = this.#opened();
+    for (;;) {
+      const outcome = planned.outcome();
+      const { carried, state } = outcome;
+      // Those of before stay until no location names them any more.
+      await this.#persist(() => this.#post(carried, state, this.#posted));
+      const refused = await this.#persist(() => held.reach(carried.locations, !this.#completed));
+      if (refused !== undefined) {
+        const place = carried.hostOf.get(locationKey(refused.location));
+        if (place === undefined) throw refused.error;
+        planned.refuseHost(place, refused.error);
+        continue;
+      }
+      const before = this.#carried?.locations.find(isMarker);
+      this.#state = state;
+      this.#carried = carried;
+      const changed = before?.name !== carried.locations.find(isMarker)?.name;
+      if (changed && !(await this.#isWithWorkers(carried.locations))) await this.#repair(false);
+      await this.#persist(() => this.#post(carried, state));
+      if (this.#completed) this.#settled = true;
+      return outcome;
+    }
+  }
+
+  /** Sends backends where they differ; `besides`: those that are to stay as well. */
+  async #post(carried: Carried, state: CarriedState, besides: readonly Backend[] = []): Promise<void> {
+    const backends = new Map(besides.map((backend) => [backend.name, backend]));
+    for (const [name, key] of carried.backends) {
+      const states = new Map(this.#peerStates.of(key).map((one) => [`${one.address} ${one.port}`, one.state]));
+      const stateOf = (address: string, port: number) => states.get(`${address} ${port}`);
+      backends.set(name, backendOf(name, state.upstreams.get(key), stateOf));
+    }
+    const wanted = [...backends.values()].sort((a, b) => (a.name < b.name ? -1 : 1));
+    if (isDeepStrictEqual(wanted, this.#posted)) return;
+    const { late, failures } = await this.parts.backends.post(wanted);
+    if (late.length > 0) this.parts.logger.warn("workers are late with backends", { workers: late });
+    for (const failure of failures) this.parts.logger.warn("the balancer refused a backend", { ...failure });
+    this.#posted = wanted;
+  }
+
+  /** True once each worker shows that it has this set; false if one does not in a while. */
+  async #isWithWorkers(locations: readonly CarriedLocation[]): Promise<boolean> {
+    const marker = locations.find(isMarker);
+    if (marker === undefined) return true;
+    const { plane, wait } = this.parts;
+    const seen = new Set<string>();
+    const workers = plane.workers();
+    for (let i = 0; i < ASKED * workers; i++) {
+      if (this.#closing !== undefined) return true;
+      const pid = await askForMarker(plane, marker).catch(() => undefined);
+      if (pid !== undefined && seen.add(pid).size >= workers) return true;
+      // Which worker takes a connection is the system's choice: one that waits may take several.
+      if (pid === undefined || i % workers === workers - 1) await wait(ASK_AGAIN);
+    }
+    return false;
+  }
+
+  /** Sends all that is wanted once more. `fresh`: OpenNJet has begun with nothing. */
+  async #repair(fresh: boolean): Promise<void> {
+    const carried = this.#carried;
+    if (carried === undefined) return;
+    this.#posted = undefined;
+    await this.#persist(() => this.#post(carried, this.#state));
+    const repaired = await this.#persist(() => this.#opened().verify(!fresh));
+    const isWhole = await this.#isWithWorkers(carried.locations);
+    const { logger } = this.parts;
+    if (!isWhole) logger.warn("not all workers of opennjet show that they have all locations", { repaired });
+    else if (repaired > 0) logger.info("locations of opennjet were brought back", { repaired });
+  }
+
+  #restarted(): void {
+    this.#inTurn(() => this.#repair(true)).catch((error: unknown) => {
+      this.parts.logger.error("opennjet could not be brought in step after its restart", { error });
+    });
+  }
+
+  /** Looks, in turn, whether workers and balancer still have what they were given. */
+  #look(): void {
+    if (this.#looking || this.#carried === undefined || this.#closing !== undefined) return;
+    this.#looking = true;
+    this.#inTurn(async () => {
+      const locations = this.#carried?.locations ?? [];
+      const lost = !(await this.#isWithWorkers(locations)) || (await this.#hasLostBackends());
+      if (lost && this.#closing === undefined) await this.#repair(false);
+    })
+      .catch((error: unknown) => this.parts.logger.warn("opennjet could not be looked at", { error }))
+      .finally(() => {
+        this.#looking = false;
+      });
+  }
+
+  async #hasLostBackends(): Promise<boolean> {
+    const names = new Set((await this.parts.backends.list()).map(({ name }) => name));
+    return this.#posted?.some(({ name }) => !names.has(name)) === true;
+  }
+
+  /** Does something until OpenNJet has answered, or we are to stop. */
+  async #persist<T>(work: () => Promise<T>): Promise<T> {
+    const { logger, wait } = this.parts;
+    for (let pause = FIRST_WAIT; ; pause = Math.min(LONGEST_WAIT, pause * 2)) {
+      try {
+        return await work();
+      } catch (error) {
+        if (this.#closing !== undefined) throw error;
+        if (pause >= LONGEST_WAIT / 2) logger.warn("opennjet does not take a change yet; it is tried again", { error });
+        await wait(pause);
+      }
+    }
+  }
+
+  #opened(): HeldLocations {
+    if (this.#held === undefined) throw new Error("opennjet has not been started");
+    return this.#held;
+  }
+
+  #inTurn<T>(task: () => Promise<T>): Promise<T> {
+    const result = this.#turn.then(task);
+    this.#turn = result.catch(() => undefined);
+    return result;
+  }
+
+  async #shutDown(graceMs: number): Promise<void> {
+    clearInterval(this.#timer);
+    await this.#turn;
+    await this.#runner.stop(graceMs);
+    await this.parts.release();
+  }
+}

@@ -1,0 +1,57 @@
+/**
+ * A location that tells which set of locations a worker has: its path is the digest of the set. OpenNJet has no list of
+ * locations, and the answer of its API says only that the agent has taken a change. Workers take changes in turn, and the marker
+ * is added last: who has it has all before it.
+ */
+import { createHash } from "node:crypto";
+import type { HostPattern } from "../../../../core-wasm/binding/source.js";
+import { quotedText, word } from "./configuration-text.js";
+import { directive } from "./directives.js";
+import { all, conditionText, equalTo } from "./expression.js";
+import type { CarriedLocation } from "./location-set.js";
+
+/** Nobody can have a host of this domain (RFC 2606). No rule takes its requests. */
+const HOST = "njet-kic.invalid";
+export const MARKER_HOST: HostPattern & { kind: "exact" } = { kind: "exact", host: HOST };
+const BEGINS = `($host = ${HOST} && `;
+
+/** The marker of a set of locations, whatever their order. */
+export function markerOf(names: readonly string[]): CarriedLocation {
+  const digest = createHash("sha256")
+    .update(JSON.stringify([...names].sort()))
+    .digest("hex")
+    .slice(0, 32);
+  return {
+    rule: "",
+    name: conditionText(all(equalTo("host", HOST), equalTo("uri", `/${digest}`))),
+    body: `${directive("default_type", quotedText("text/plain"))} ${directive("return", "200", word(`${digest} \${pid}`))}`,
+  };
+}
+
+export function isMarker({ name }: Pick<CarriedLocation, "name">): boolean {
+  return name.startsWith(BEGINS);
+}
+
+/** The path that a marker answers. */
+export function markerPath({ name }: Pick<CarriedLocation, "name">): string {
+  return name.slice(`${BEGINS}$uri = `.length, -1);
+}
+
+/** The data plane, as a client sees it. */
+export interface DataPlane {
+  /** A request with this Host, on a connection of its own, so that any worker may get it. Rejects where nobody answers. */
+  ask(host: string, path: string): Promise<{ status: number; body: string }>;
+  /** Worker processes that serve; at least 1. */
+  workers(): number;
+}
+
+/** What a worker says to the path of a marker: its process id, or undefined where it has no such marker. */
+export async function askForMarker(
+  plane: DataPlane,
+  marker: Pick<CarriedLocation, "name">,
+): Promise<string | undefined> {
+  const path = markerPath(marker);
+  const { status, body } = await plane.ask(HOST, path);
+  const [digest, pid] = body.trim().split(" ");
+  return status === 200 && `/${digest}` === path ? pid : undefined;
+}

@@ -1,0 +1,68 @@
+import { availableParallelism } from "node:os";
+import { join } from "node:path";
+import type { Logger } from "../../observability/logger.js";
+import { AccessLogPipe } from "../nginx/access-log.js";
+import type { NginxListener } from "../nginx/configured-values.js";
+import { FolderClaim } from "../nginx/folder-claim.js";
+import type { NginxRunner } from "../nginx/nginx-proxy.js";
+import type { NginxFolder } from "../nginx/run-folder.js";
+import { BackendsApi, type OpenNjetApi } from "./api/index.js";
+import { LOCATIONS_SERVER_NAME } from "./configuration.js";
+import { dataPlane } from "./data-plane.js";
+import { HeldLocations } from "./locations/held-locations.js";
+import { FileLedger, MemoryLedger } from "./locations/ledger.js";
+import { LocationsCarrier } from "./locations/locations-carrier.js";
+
+/** Beside the configuration: what OpenNJet was told, for the next controller. */
+const LEDGER = "locations.json";
+
+export interface LocationsChoices {
+  folder: NginxFolder;
+  api: OpenNjetApi;
+  /** The plain listener, with its real port. */
+  http: Required<Pick<NginxListener, "port">> & NginxListener;
+  ports: { http: number; https: number };
+  /** Undefined: one for each core. */
+  workers: number | undefined;
+  proxyProtocol: boolean;
+  accessLog: boolean;
+  maxLocations: number;
+  logger: Logger;
+  makeRunner(onRestart: () => void): NginxRunner;
+}
+
+/** The carrier locations over an OpenNJet that is started by its runner. */
+export function locationsCarrier(choices: LocationsChoices): LocationsCarrier {
+  const { folder, api, http, logger } = choices;
+  const backends = new BackendsApi({ origin: "http://balancer", socketPath: folder.socket, token: folder.token });
+  const wait = (milliseconds: number) => new Promise<void>((resolve) => setTimeout(resolve, milliseconds));
+  let claim: FolderClaim | undefined;
+  let accessLog: AccessLogPipe | undefined;
+  return new LocationsCarrier({
+    async prepare() {
+      claim = await FolderClaim.take(folder.claim);
+      if (choices.accessLog) accessLog = await AccessLogPipe.open(folder.accessLog);
+    },
+    openLocations: () =>
+      HeldLocations.open({
+        api: api.locations,
+        server: { addressPort: `${http.address ?? "0.0.0.0"}:${http.port}`, serverName: LOCATIONS_SERVER_NAME },
+        ledger: folder.stays ? new FileLedger(join(folder.path, LEDGER)) : new MemoryLedger(),
+        now: Date.now,
+        wait,
+      }),
+    backends,
+    plane: dataPlane(http, choices.workers ?? availableParallelism(), choices.proxyProtocol),
+    makeRunner: choices.makeRunner,
+    ports: choices.ports,
+    maxLocations: choices.maxLocations,
+    logger,
+    wait,
+    async release() {
+      await backends.close();
+      await claim?.release();
+      await accessLog?.close();
+      folder.remove();
+    },
+  });
+}

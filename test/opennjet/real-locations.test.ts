@@ -1,0 +1,34 @@
+import { beforeAll, describe, expect, it } from "vitest";
+import { nativeCore } from "../../controller/proxies/nginx/parts.js";
+import { put, startRun } from "../cli/cli-support.js";
+import { ingress } from "../cli/objects.js";
+import { cleanUpAfterEach, eventually } from "../support/harness.js";
+import { ask } from "../support/http-client.js";
+import { Load } from "../support/load.js";
+import { noOpenNjet } from "./real-installation.js";
+import { HOST, OPENNJET, shopFolder } from "./real-shop.js";
+
+cleanUpAfterEach();
+
+const LOCATIONS = [...OPENNJET, "--carrier", "locations"];
+
+describe.skipIf(noOpenNjet)("run --proxy opennjet --carrier locations", () => {
+  beforeAll(async () => {
+    await nativeCore();
+  }, 600_000);
+
+  it("serves a folder, and moves a host to another service under load without one failed request", async () => {
+    const folder = await shopFolder();
+    const running = await startRun(folder, ...LOCATIONS);
+    expect((await ask(running.http, { host: HOST })).body).toBe("one");
+    expect((await ask(running.http, { host: "nobody.example.com" })).status).toBe(404);
+    const load = new Load(running.http, HOST);
+    for (const to of ["two", "one", "two", "one", "two"]) {
+      await load.more(50);
+      put(folder, "shop.yaml", ingress("shop", HOST, to));
+      await eventually(() => load.latest === to, 20_000);
+    }
+    await load.stop();
+    expect(load.failures).toEqual([]);
+  });
+});

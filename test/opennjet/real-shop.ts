@@ -1,0 +1,50 @@
+/** A shop in a folder, and the run folder of the OpenNJet that serves it. */
+import { existsSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { ControlClient } from "../../controller/proxies/nginx/control-client.js";
+import { OpenNjetApi } from "../../controller/proxies/opennjet/api/index.js";
+import { makeFolder, put } from "../cli/cli-support.js";
+import { ingress, service } from "../cli/objects.js";
+import { cleanup, closing } from "../support/harness.js";
+import { httpPeer } from "../support/peers.js";
+
+export const HOST = "shop.example.com";
+export const OPENNJET = ["--proxy", "opennjet", "--workers", "2", "--no-access-log"];
+
+export async function namedPeer(name: string) {
+  return closing(await httpPeer((_request, response) => response.end(name)));
+}
+
+export async function shopFolder(): Promise<string> {
+  const [one, two] = [await namedPeer("one"), await namedPeer("two")];
+  const folder = makeFolder();
+  put(folder, "one.yaml", service("one", "127.0.0.1", one.port));
+  put(folder, "two.yaml", service("two", "127.0.0.1", two.port));
+  put(folder, "shop.yaml", ingress("shop", HOST, "one"));
+  return folder;
+}
+
+/** A run folder, and what is in it; the OpenNJet of it is ended after the test, also where its controller was killed. */
+export function runFolder() {
+  const path = makeFolder();
+  const inside = (name: string) => join(path, "opennjet", name);
+  const client = () => {
+    const token = readFileSync(inside("token"), "utf8").trim();
+    const made = new ControlClient(inside("control.sock"), token);
+    cleanup(() => made.close());
+    return made;
+  };
+  const api = () => {
+    const made = new OpenNjetApi({ origin: "http://opennjet", socketPath: inside("api.sock") });
+    cleanup(() => made.close());
+    return made;
+  };
+  cleanup(async () => {
+    if (!existsSync(inside("token"))) return;
+    const state = await client()
+      .state()
+      .catch(() => undefined);
+    if (state !== undefined) process.kill(state.master, "SIGTERM");
+  });
+  return { path, inside, client, api };
+}
