@@ -1,7 +1,7 @@
 /** Which calls a change of an object is, as the table of changes of the OpenNJet KIC has it; no others are made. */
 import { expect, it } from "vitest";
 import { ingress, service } from "../cli/objects.js";
-import { cleanUpAfterEach, closing } from "../support/harness.js";
+import { cleanUpAfterEach, closing, eventually } from "../support/harness.js";
 import { ask } from "../support/http-client.js";
 import { httpPeer } from "../support/peers.js";
 import { type Changing, changing } from "./locations-changing.js";
@@ -88,12 +88,17 @@ it("A host that changes is a change of locations", async () => {
   expect((await ask(http, { host: HOST })).status).toBe(404);
 });
 
-it("A change that times out and comes into force later is in force once", async () => {
-  const { double, set, http } = await shop();
+it("A location whose addition timed out and came late is asked for once more, and known to be there", async () => {
+  const { double, set, calls, http } = await shop();
+  const before = double.requests.length;
   double.faults.timeouts = 1;
   const applied = set(ingress("more", "more.example.com", "two"));
-  expect(await applied).toEqual([]);
+  await eventually(() => double.requests.length > before, 20_000);
   double.plane.applyLate();
+  expect(await applied).toEqual([]);
+  const [first, second, ...rest] = calls();
+  expect(second).toBe(first);
+  expect(kinds(rest).filter((call) => !call.startsWith("post"))).toEqual(["add marker", "remove marker"]);
   expect((await ask(http, { host: "more.example.com" })).body).toBe("two");
 });
 
