@@ -3,6 +3,7 @@ import { describe, expect, it } from "vitest";
 import { sessionCookieText } from "../../controller/proxies/embedded/session-cookie.js";
 import { type BundleRecord, readBundle, writeBundle } from "../../core-wasm/binding/bundle.js";
 import type { Action, HeaderChange } from "../../core-wasm/binding/source.js";
+import { packBundle } from "../../core-wasm/hosts/envoy/packing.js";
 import { FEATURE_PEERS, FEATURE_RULES } from "../core/feature-tables.js";
 import { answer, equals, header, hostRules, peers, prefix, route } from "../support/rules.js";
 import { bundleFrom, resealed, upstream } from "./bundles.js";
@@ -419,6 +420,79 @@ describe("a bundle", () => {
     }
     expect(get().answer?.body).toBe("old");
     expect(host.reconfigure(plugin, SOUND)).toBe(true);
+  });
+
+  const exactly = (host: string) => ({ pattern: { kind: "exact" as const, host } });
+  /** A bundle of more than one block, with records that cross their borders and one that is larger than a block. */
+  const LARGE = bundleFrom([
+    ...Array.from({ length: 1_500 }, (_, i) =>
+      hostRules([route(prefix("/"), answer(`host ${i}`))], exactly(`h${i}.example.com`)),
+    ),
+    hostRules(
+      Array.from({ length: 9_000 }, (_, i) => route(prefix(`/path/${i}`), answer(`path ${i}`))),
+      exactly("paths.example.com"),
+    ),
+  ]);
+
+  it("that is packed decides as it does unpacked, and is much smaller", () => {
+    const packed = packBundle(LARGE);
+    expect(LARGE.length).toBeGreaterThan(3 * 262_144);
+    expect(packed.length).toBeLessThan(LARGE.length / 2);
+    for (const configuration of [LARGE, packed]) {
+      const host = new ProxyWasmHost();
+      const plugin = host.configure(configuration) ?? 0;
+      expect(host.logged.at(-1)).toContain(`1501 shards, 0 peer sets, ${LARGE.length} bytes`);
+      const body = (authority: string, path: string) =>
+        host.request(plugin, [
+          [":authority", authority],
+          [":path", path],
+        ]).answer?.body;
+      for (const i of [0, 1, 700, 1_499]) expect(body(`h${i}.example.com`, "/")).toBe(`host ${i}`);
+      for (const i of [0, 4_321, 8_999]) expect(body("paths.example.com", `/path/${i}`)).toBe(`path ${i}`);
+    }
+  });
+
+  it("whose bytes do not pack well is taken as well", () => {
+    let state = 1;
+    const noise = Uint8Array.from({ length: 600_000 }, () => {
+      state = (Math.imul(state, 1_664_525) + 1_013_904_223) >>> 0;
+      return state >>> 24;
+    });
+    const records = readBundle(bundleFrom([hostRules([route(prefix("/"), answer("known"))])]));
+    const bundle = writeBundle([...records, { kind: 200, key: "noise", content: noise }]);
+    expect(packBundle(bundle).length).toBeLessThan(bundle.length + 50);
+    expect(new ProxyWasmHost().configure(packBundle(bundle))).toBeDefined();
+  });
+
+  it("that is packed and damaged anywhere is refused without a trap, and the plugin goes on", () => {
+    const { host, plugin, get } = filterWith(answer("old"));
+    const packed = packBundle(SOUND);
+    for (let at = 0; at < packed.length; at += 3) {
+      for (const bits of [1 << (at & 7), 0xff]) {
+        const damaged = Uint8Array.from(packed);
+        damaged[at] ^= bits;
+        const taken = host.reconfigure(plugin, damaged);
+        // The minor version of the bundle, and another way to pack the same bytes, are all that may pass.
+        if (taken) expect(host.logged.at(-1)).toContain(`${SOUND.length} bytes`);
+        else expect(get().answer?.body).toBe("old");
+        if (taken) host.reconfigure(plugin, bundleFrom([hostRules([route(prefix("/"), answer("old"))])]));
+      }
+    }
+    for (let length = 0; length < packed.length; length += 7) {
+      expect(host.reconfigure(plugin, packed.subarray(0, length)), `${length} bytes`).toBe(false);
+    }
+    expect(host.reconfigure(plugin, Uint8Array.from([...packed, 0]))).toBe(false);
+    expect(host.logged.at(-1)).toContain("it is packed in a wrong way");
+    expect(get().answer?.body).toBe("old");
+  });
+
+  it("that is packed and says to be huge takes no memory for what it says", () => {
+    const host = new ProxyWasmHost();
+    const before = host.memorySize;
+    const packed = packBundle(SOUND);
+    new DataView(packed.buffer).setUint32(4, 0x7fff_fff0, true);
+    expect(host.configure(packed)).toBeUndefined();
+    expect(host.memorySize - before).toBeLessThan(4 << 20);
   });
 
   it("that is damaged and has a checksum that fits never makes the filter trap", () => {

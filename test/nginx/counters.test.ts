@@ -15,7 +15,7 @@ interface Counts {
   sent: number;
   codes: number[];
   requests: { buckets: number[]; seconds: number };
-  responses?: { buckets: number[] };
+  responses?: { buckets: number[]; seconds: number };
 }
 
 interface Counters {
@@ -72,6 +72,22 @@ describe.skipIf(noNginx)("what NGINX counts", () => {
     expect(of[`127.0.0.1:${gone}`].codes).toEqual([0, 0, 0, 0, 2]);
     expect(sum(of[`127.0.0.1:${gone}`].responses?.buckets ?? [])).toBe(2);
     expect(hosts[HOST].codes).toEqual([0, 4, 0, 0, 0]);
+  });
+
+  it("is the time that a peer took to the millisecond, as the access log has it", async () => {
+    // Times of whole seconds, and ones with zeros behind the point, are the ones that could be read wrongly.
+    const delays = [0, 20, 1_030];
+    const peer = closing(
+      await httpPeer(
+        (request, response) => void setTimeout(() => response.end("hello"), Number(request.url?.slice(1))),
+      ),
+    );
+    const nginx = await RequestNginx.start([upstreamStep("web", [peer.port]), proxyHost(HOST, "web")]);
+    for (const delay of delays) expect((await ask(nginx.http, { path: `/${delay}` })).status).toBe(200);
+    const logged = (await nginx.logged(HOST, delays.length)).map((line) => Number(line.upstreamResponseSeconds));
+    const [{ peers }] = (await counters(nginx)).workers;
+    const { responses } = peers[keyOf("web")][`127.0.0.1:${peer.port}`];
+    expect(responses?.seconds).toBeCloseTo(sum(logged), 4);
   });
 
   it("goes with its host or peer, and the totals never go down", async () => {

@@ -9,6 +9,8 @@ import { holdsOverHttp } from "../proxy/vector-requests.js";
 import { runCleanups } from "../support/harness.js";
 import { type Flavour, RequestNginx } from "./request-nginx.js";
 
+export const STAND_INS = "stand-ins.json";
+
 /** Has workers connect to the stand-in of the peer that was picked; splits fall as random number 0 has it. */
 const HOOKS = `
   do
@@ -24,6 +26,12 @@ const HOOKS = `
   end
 `;
 
+/** The text of a configuration with these hooks; they read `stand-ins.json` in the folder for temporary files. */
+export function withStandIns(text: string): string {
+  const file = JSON.stringify(join(tempFolder(text), STAND_INS));
+  return text.replace("init_by_lua_block {", `init_by_lua_block {${HOOKS.replace("STAND_INS", file)}`);
+}
+
 /** Tests, one for each strict vector, over a server of NGINX's family with the core inside. */
 export function strictVectorsOver(flavour?: Flavour): void {
   const standIns = new StandIns();
@@ -34,11 +42,7 @@ export function strictVectorsOver(flavour?: Flavour): void {
     nginx = await RequestNginx.start([], {
       ...(flavour && { flavour }),
       trustedProxies: ["127.0.0.1"],
-      edit: (text) =>
-        text.replace(
-          "init_by_lua_block {",
-          `init_by_lua_block {${HOOKS.replace("STAND_INS", JSON.stringify(join(tempFolder(text), "stand-ins.json")))}`,
-        ),
+      edit: withStandIns,
     });
     answered = nginx.accessLog().length;
   }, 60_000);
@@ -51,7 +55,7 @@ export function strictVectorsOver(flavour?: Flavour): void {
     it(`of ${vector.name} get the answers that they ask for`, async () => {
       const { steps } = new Planner().planFull(modelOf(vector.objects).snapshot());
       for (const step of steps) if (step.step === "set-upstream") await standIns.open(step.upstream.peers.peers);
-      writeFileSync(join(nginx.temp, "stand-ins.json"), JSON.stringify(standIns.places()));
+      writeFileSync(join(nginx.temp, STAND_INS), JSON.stringify(standIns.places()));
       await nginx.apply(...steps);
       const before = answered;
       await holdsOverHttp(vector, {

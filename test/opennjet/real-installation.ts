@@ -3,7 +3,7 @@ import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { PartUnavailable } from "../../controller/proxies/nginx/parts.js";
 import { controlFile, openNjetConfiguration } from "../../controller/proxies/opennjet/configuration.js";
-import { findOpenNjet, type OpenNjetInstallation } from "../../controller/proxies/opennjet/parts.js";
+import { type Carrier, findOpenNjet, type OpenNjetInstallation } from "../../controller/proxies/opennjet/parts.js";
 import type { Flavour } from "../nginx/request-nginx.js";
 
 let found: OpenNjetInstallation | undefined;
@@ -26,22 +26,27 @@ export function openNjet(): OpenNjetInstallation {
   return found;
 }
 
-/** OpenNJet for the tests of requests on NGINX; its control API is on `api.sock` in the folder. */
-export const OPENNJET: Flavour = {
-  async installation() {
-    return { ...openNjet(), modules: [] };
-  },
-  configuration(options, folder) {
-    const text = openNjetConfiguration({
-      ...options,
-      // Its workers read the files of certificates that its maps name.
-      ...(process.getuid?.() === 0 ? { user: { name: "root", group: "root" } } : {}),
-      carrier: "core",
-      modulesFolder: openNjet().modules,
-      api: { socket: join(folder, "api.sock") },
-    });
-    writeFileSync(controlFile(folder), text.control, { mode: 0o600 });
-    for (const name of ["data", "logs"]) mkdirSync(join(folder, name), { recursive: true });
-    return text.data;
-  },
-};
+/** OpenNJet for the tests of requests on NGINX. */
+export const OPENNJET: Flavour = openNjetWith("core");
+
+/** OpenNJet with a carrier; its control API is on `api.sock` in the folder. */
+export function openNjetWith(carrier: Carrier): Flavour {
+  return {
+    async installation() {
+      return { ...openNjet(), modules: [] };
+    },
+    configuration(options, folder) {
+      const text = openNjetConfiguration({
+        ...options,
+        // Its workers read the files of certificates that its maps name.
+        ...(process.getuid?.() === 0 ? { user: { name: "root", group: "root" } } : {}),
+        carrier,
+        modulesFolder: openNjet().modules,
+        api: { socket: join(folder, "api.sock") },
+      });
+      writeFileSync(controlFile(folder), text.control, { mode: 0o600 });
+      for (const name of ["data", "logs"]) mkdirSync(join(folder, name), { recursive: true });
+      return text.data;
+    },
+  };
+}

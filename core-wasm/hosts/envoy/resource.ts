@@ -3,6 +3,8 @@
  * (`path_config_source`, in the binary form of a DiscoveryResponse). Numbers of fields: Envoy's API, version 3.
  */
 
+import { packBundle } from "./packing.js";
+
 /** What the filter is to be, in Envoy. */
 export interface FilterResource {
   /** Name of the filter in `http_filters`. */
@@ -32,7 +34,7 @@ export function filterResource({ name, filter, bundle, options, version }: Filte
     bytes(3, code),
     ...(options.length === 0 ? [] : [bytes(4, any(`${GOOGLE}.StringValue`, message(text(1, options.join("\n")))))]),
   ];
-  const configuration = any(`${GOOGLE}.BytesValue`, message(bytes(1, bundle)));
+  const configuration = any(`${GOOGLE}.BytesValue`, message(bytes(1, packBundle(bundle))));
   // After a trap: anew after 100 ms, and more slowly where it happens again.
   const backoff = message(bytes(1, duration(100)), bytes(2, duration(10_000)));
   const plugin = message(

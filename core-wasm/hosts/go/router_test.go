@@ -6,6 +6,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"runtime"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -258,6 +259,43 @@ func TestNoMoreInstancesAreMadeThanAllowed(t *testing.T) {
 	wait.Wait()
 	if made := router.pool.made; made > 2 {
 		t.Errorf("%d instances", made)
+	}
+}
+
+func TestAWarmRouterHasAllItsInstances(t *testing.T) {
+	router := newTestRouter(t, "site", Options{Instances: 3})
+	if err := router.Warm(background); err != nil {
+		t.Fatal(err)
+	}
+	if free := len(router.pool.free); free != 3 || router.pool.made != 3 {
+		t.Errorf("%d free of %d", free, router.pool.made)
+	}
+	for _, m := range router.pool.free {
+		if !m.fresh(router.current.Load()) {
+			t.Error("an instance does not hold the bundle")
+		}
+	}
+}
+
+func TestMemoryStaysFlatOverChangesOfTheBundleOfARouter(t *testing.T) {
+	router := newTestRouter(t, "site", Options{Instances: 2})
+	bundles := []*Bundle{readBundle(t, "later"), readBundle(t, "site")}
+	change := func(times int) uint64 {
+		for i := range times {
+			if err := router.Load(background, bundles[i%2]); err != nil {
+				t.Fatal(err)
+			}
+			routed(t, router, shopRequest("/cart"))
+		}
+		runtime.GC()
+		var memory runtime.MemStats
+		runtime.ReadMemStats(&memory)
+		return memory.HeapAlloc
+	}
+	before := change(20)
+	// An instance alone has more than a megabyte.
+	if after := change(100); after > before+1<<20 {
+		t.Errorf("%d bytes, %d before", after, before)
 	}
 }
 

@@ -64,7 +64,7 @@ export class DataPlane {
     }
     for (const address of wanted) {
       if (this.listeners.has(address)) continue;
-      const isTls = servers.some(({ listens, tls }) => tls && listens.includes(address));
+      const isTls = servers.some(({ listens, tls, tlsListens }) => tls && (tlsListens ?? listens).includes(address));
       const listener = (request: IncomingMessage, response: ServerResponse) =>
         void this.serve(address, request, response);
       const server = isTls ? this.tlsServer(address, listener) : createServer({ requireHostHeader: false }, listener);
@@ -94,6 +94,8 @@ export class DataPlane {
     return createTlsServer(
       {
         requireHostHeader: false,
+        // For clients that name no server.
+        ...this.pairFor(address, ""),
         SNICallback: (name, done) => {
           try {
             done(null, this.certificateFor(address, name));
@@ -108,12 +110,16 @@ export class DataPlane {
 
   /** What a handshake gets: files are read at each one. Throws where there is nothing usable, and the handshake fails. */
   private certificateFor(address: string, name: string): SecureContext {
+    return createSecureContext(this.pairFor(address, name));
+  }
+
+  private pairFor(address: string, name: string): { cert: string; key: string } {
     const state = this.options.plane.workers[this.next % this.options.plane.workers.length];
     const tls = serverFor(state, address, name)?.tls;
     if (!tls) throw new Error("no certificate");
     const cert = certificateText(state, tls.certificate, name);
     const key = certificateText(state, tls.certificateKey, name);
-    return createSecureContext({ cert, key });
+    return { cert, key };
   }
 
   private async serve(address: string, request: IncomingMessage, response: ServerResponse): Promise<void> {
@@ -130,6 +136,7 @@ export class DataPlane {
     const host = new Variables(state, fallback, request, target, 0).host();
     const server = serverFor(state, address, host) ?? fallback;
     const variables = new Variables(state, server, request, target, random());
+    variables.set.set("pid", String(worker + 1));
     let outcome = runServer(server.directives, variables);
     let location: (typeof server.locations)[number] | undefined;
     if (!outcome) {

@@ -22,6 +22,8 @@ export interface PlaneServer {
   names: string[];
   isStatic: boolean;
   tls?: CertificateInfo;
+  /** The addresses that have it; all without. */
+  tlsListens?: string[];
   /** Digests of certificates that came by `/v1/ssl`: they are refused for good. */
   hadCertificates: Set<string>;
   directives: Directive[];
@@ -52,6 +54,7 @@ export class PlaneState {
         names,
         isStatic: true,
         ...(tls && { tls: { cert_type: "rsa", certificate: tls.certificate, certificateKey: tls.key } }),
+        ...(tls?.listens && { tlsListens: tls.listens }),
         hadCertificates: new Set(),
         directives: directives.filter(({ name }) => name !== "location"),
         locations: locations.map((one) => planeLocation(one, true)),

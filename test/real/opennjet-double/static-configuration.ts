@@ -13,7 +13,7 @@ export interface StaticServer {
   listens: string[];
   names: string[];
   /** Paths of PEM files; may hold variables of maps, which each handshake looks up. */
-  tls?: { certificate: string; key: string };
+  tls?: { certificate: string; key: string /** Which of the addresses have TLS; all without. */; listens?: string[] };
   /** Configuration text: locations, and `set`, `return` or `rewrite` of the server itself. */
   body: string;
 }

@@ -81,10 +81,11 @@ function usablePeers(
     .sort((a, b) => (`${a.address} ${a.port}` < `${b.address} ${b.port}` ? -1 : 1));
 }
 
-/** `chash` alone has the balancer's ring; its key is text with variables. */
+/** The balancer has one ring for all methods with a key, whose promise is that a key keeps its peer. The key is text with variables. */
 function hashField(method: BalanceMethod): Partial<Backend> {
   if (method.kind === "round-robin") return {};
-  if (method.kind !== "ring" || method.bounded) throw notCarried("every lb-method but round_robin and chash");
+  if (!("key" in method)) throw notCarried("every lb-method but round_robin and those with a key");
+  if (method.bounded) throw notCarried("bounded load");
   return { upstreamHashByConfig: { "upstream-hash-by": keyText(method.key) } };
 }
 

@@ -17,7 +17,7 @@ import { loadPeers } from "../../../assembly/table/peer-sets";
 import { loadShard } from "../../../assembly/table/shards";
 import { U_PEERS } from "../../../assembly/table/upstream-record";
 import { findUpstream } from "../../../assembly/table/upstreams";
-import { closeConfiguration, configurationAt, openConfiguration } from "./configuration";
+import { closeConfiguration, configurationAt, isAllRead, isDamaged, openConfiguration } from "./configuration";
 import { description, dropDescription, readDescription } from "./description";
 import { clearGrowing, dropGrowing, growing, grownBytes, grownLength, putBytes } from "./growing";
 import { ascii, bytesOf, isText, lengthOf } from "./text";
@@ -42,6 +42,7 @@ const ORDER = ascii("its records are not in order");
 const IMAGE = ascii("the core refuses an image");
 const WRONG_KEY = ascii("the image of a record is that of another key");
 const DESCRIPTION = ascii("an upstream has no sound description");
+const PACKING = ascii("it is packed in a wrong way");
 const MEMORY = ascii("memory is short");
 const DEFAULT_KEY = ascii("(default)");
 const ANY_LABELS = ascii("**.");
@@ -52,6 +53,8 @@ export let shardCount: u32 = 0;
 export let peerSetCount: u32 = 0;
 export let countsFailures = false;
 export let checksum: u32 = 0;
+/** Bytes of the bundle. */
+export let bundleSize: u32 = 0;
 /** Where it was refused: the record, and the status of the core. */
 export let refusedRecord: u32 = 0;
 export let refusedStatus: i32 = 0;
@@ -66,9 +69,10 @@ export function loadBundle(size: u32, table: usize, descriptions: usize): usize 
   countsFailures = false;
   refusedRecord = 0;
   refusedStatus = 0;
-  openConfiguration(size);
+  bundleSize = openConfiguration(size);
   let before = growing();
-  let why = before ? readBundle(size, table, descriptions, before) : MEMORY;
+  let why = before ? readBundle(bundleSize, table, descriptions, before) : MEMORY;
+  if (isDamaged || (!why && !isAllRead())) why = PACKING;
   dropGrowing(before);
   closeConfiguration();
   return why;

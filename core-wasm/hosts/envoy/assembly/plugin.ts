@@ -8,7 +8,16 @@
 
 import { context_new, table_free, table_new } from "../../../assembly/index";
 import { alloc, free } from "../../../assembly/memory/heap";
-import { checksum, countsFailures, loadBundle, peerSetCount, refusedRecord, refusedStatus, shardCount } from "./bundle";
+import {
+  bundleSize,
+  checksum,
+  countsFailures,
+  loadBundle,
+  peerSetCount,
+  refusedRecord,
+  refusedStatus,
+  shardCount,
+} from "./bundle";
 import { dropDescription } from "./description";
 import { dropGrowing, growing, grownBytes, grownLength, putByte, putBytes, putHex, putNumber } from "./growing";
 import { LOG_ERROR, LOG_INFO, log } from "./host";
@@ -94,7 +103,7 @@ export function configurePlugin(plugin: usize, size: u32): bool {
   store<u32>(plugin, <u32>descriptions, P_DESCRIPTIONS);
   store<u32>(plugin, countsFailures ? 1 : 0, P_COUNTS_FAILURES);
   store<u32>(plugin, checksum, P_CHECKSUM);
-  tellLoaded(size);
+  tellLoaded();
   return true;
 }
 
@@ -118,7 +127,7 @@ function tellRefused(why: usize): void {
   dropGrowing(line);
 }
 
-function tellLoaded(size: u32): void {
+function tellLoaded(): void {
   let line = growing();
   if (!line) return;
   put(line, LOADED);
@@ -129,7 +138,7 @@ function tellLoaded(size: u32): void {
   put(line, SHARDS);
   putNumber(line, peerSetCount);
   put(line, PEER_SETS);
-  putNumber(line, size);
+  putNumber(line, bundleSize);
   put(line, BYTES);
   log(LOG_INFO, grownBytes(line), grownLength(line));
   dropGrowing(line);

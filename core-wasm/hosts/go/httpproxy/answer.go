@@ -32,7 +32,7 @@ func (x *exchange) pageFor(status int) *errorPage {
 		return nil
 	}
 	for _, page := range x.decision.ErrorPages() {
-		if slices.Contains(page.Codes, status) {
+		if slices.Contains(page.Codes, status) && (page.Status == 0 || isFinal(page.Status)) {
 			return &errorPage{page}
 		}
 	}

@@ -82,6 +82,12 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		h.page(w, r, status)
 		return
 	}
+	if x.decision.Action != corehost.Proxy && !isFinal(x.decision.Status) {
+		// No compiler makes such a rule; net/http would panic.
+		h.logger.Error("a rule has a status that can't be sent", "status", x.decision.Status)
+		h.page(w, r, http.StatusInternalServerError)
+		return
+	}
 	x.changes = x.decision.Headers()
 	switch x.decision.Action {
 	case corehost.Redirect:
@@ -94,6 +100,9 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		h.pass(w, x)
 	}
 }
+
+// isFinal says whether a status can end a request.
+func isFinal(status int) bool { return status >= 200 && status <= 999 }
 
 // answer answers by the core's own body, by an error page of the decision, or by a page of the handler.
 func (h *Handler) answer(w http.ResponseWriter, x *exchange, status int) {

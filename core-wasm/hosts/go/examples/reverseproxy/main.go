@@ -41,6 +41,9 @@ func serve(ctx context.Context, bundle, listen string) error {
 	if err := router.LoadFile(ctx, bundle); err != nil {
 		return err
 	}
+	if err := router.Warm(ctx); err != nil {
+		return err
+	}
 	go router.Watch(ctx, bundle, time.Second, func(err error) {
 		if err != nil {
 			slog.Error("the bundle is refused; the one before stays in force", "error", err)

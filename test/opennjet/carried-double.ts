@@ -1,0 +1,96 @@
+/** The carrier locations over a double of OpenNJet, which has what the static configuration of the carrier has. */
+
+import { writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { silentLogger } from "../../controller/observability/logger.js";
+import { BackendsApi, OpenNjetApi } from "../../controller/proxies/opennjet/api/index.js";
+import { LOCATIONS_SERVER_NAME } from "../../controller/proxies/opennjet/configuration.js";
+import { dataPlane } from "../../controller/proxies/opennjet/data-plane.js";
+import { LOCATIONS_SERVER_DIRECTIVES } from "../../controller/proxies/opennjet/locations/directives.js";
+import { HeldLocations } from "../../controller/proxies/opennjet/locations/held-locations.js";
+import { type Ledger, MemoryLedger } from "../../controller/proxies/opennjet/locations/ledger.js";
+import { LocationsCarrier } from "../../controller/proxies/opennjet/locations/locations-carrier.js";
+import { makeFolder } from "../cli/cli-support.js";
+import { DOUBLE_TOKEN, type DoubleOptions, OpenNjetDouble } from "../real/opennjet-double/index.js";
+import { makeCertificate } from "../support/certificates.js";
+import { cleanup, closing } from "../support/harness.js";
+
+const PLAIN = "0.0.0.0:80";
+const TLS = "0.0.0.0:443";
+const WORKERS = 2;
+
+export interface CarriedDouble {
+  double: OpenNjetDouble;
+  carrier: LocationsCarrier;
+  api: OpenNjetApi;
+  http: number;
+  https: number;
+  /** OpenNJet was started anew. */
+  restarted(): void;
+}
+
+export interface CarriedDoubleOptions extends Partial<DoubleOptions> {
+  maxLocations?: number;
+  ledger?: Ledger;
+  /** An OpenNJet that is there already. */
+  over?: OpenNjetDouble;
+}
+
+function map(keyTo: string, keyFrom: string, values: Record<string, string>) {
+  const entries = Object.entries(values).map(([valueFrom, valueTo]) => ({ valueFrom, valueTo }));
+  return { keyFrom, keyTo, values: entries };
+}
+
+export async function startDouble(options: Partial<DoubleOptions> = {}): Promise<OpenNjetDouble> {
+  const folder = makeFolder();
+  const { chain, key } = makeCertificate("default", "default.example.com");
+  const tls = { certificate: join(folder, "chain.pem"), key: join(folder, "key.pem"), listens: [TLS] };
+  writeFileSync(tls.certificate, chain);
+  writeFileSync(tls.key, key, { mode: 0o600 });
+  const body = [...LOCATIONS_SERVER_DIRECTIVES, "location / { return 404; }"].join("\n");
+  const configuration = {
+    servers: [{ listens: [PLAIN, TLS], names: [LOCATIONS_SERVER_NAME], tls, body }],
+    maps: [
+      map("$njet_kic_dollar", "$remote_addr", { default: "$" }),
+      map("$njet_kic_request_id", "$http_x_request_id", { default: "$request_id" }),
+      map("$njet_kic_connection", "$http_upgrade", { default: "upgrade", "": "" }),
+    ],
+  };
+  return closing(await OpenNjetDouble.start({ configuration, workers: WORKERS, random: () => 0, ...options }));
+}
+
+/** A carrier that has begun and holds nothing. */
+export async function carriedDouble(options: CarriedDoubleOptions = {}): Promise<CarriedDouble> {
+  const { maxLocations = 300, ledger = new MemoryLedger(), over, ...rest } = options;
+  const double = over ?? (await startDouble(rest));
+  const api = closing(new OpenNjetApi({ origin: double.origin }));
+  const backends = new BackendsApi({ origin: double.backendsOrigin, token: DOUBLE_TOKEN });
+  const wait = (milliseconds: number) => new Promise<void>((resolve) => setTimeout(resolve, milliseconds));
+  const http = double.port(PLAIN);
+  let restarted: () => void = () => {};
+  const carrier = new LocationsCarrier({
+    prepare: async () => undefined,
+    openLocations: () =>
+      HeldLocations.open({
+        api: api.locations,
+        server: { addressPort: PLAIN, serverName: LOCATIONS_SERVER_NAME },
+        ledger,
+        now: Date.now,
+        wait,
+      }),
+    backends,
+    plane: dataPlane({ port: http }, WORKERS, false),
+    makeRunner: (onRestart) => {
+      restarted = onRestart;
+      return { start: async () => undefined, stop: async () => undefined, restarts: 0 };
+    },
+    ports: undefined,
+    maxLocations,
+    logger: silentLogger,
+    wait,
+    release: () => backends.close(),
+  });
+  await carrier.listen();
+  cleanup(() => carrier.close(0));
+  return { double, carrier, api, http, https: double.port(TLS), restarted: () => restarted() };
+}
