@@ -2,7 +2,7 @@
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { ControlClient } from "../../controller/proxies/nginx/control-client.js";
-import { type DynamicMap, OpenNjetApi, RpcTimeoutError } from "../../controller/proxies/opennjet/api/index.js";
+import { OpenNjetApi } from "../../controller/proxies/opennjet/api/index.js";
 import { makeFolder, put } from "../cli/cli-support.js";
 import { ingress, service } from "../cli/objects.js";
 import { cleanup, closing } from "../support/harness.js";
@@ -47,14 +47,4 @@ export function runFolder() {
     if (state !== undefined) process.kill(state.master, "SIGTERM");
   });
   return { path, inside, client, api };
-}
-
-/** The maps of an OpenNJet; undefined where its workers are too busy to tell, as they are when they start. Other errors count. */
-export async function mapsOf(api: OpenNjetApi): Promise<DynamicMap[] | undefined> {
-  try {
-    return await api.maps.list();
-  } catch (error) {
-    if (error instanceof RpcTimeoutError) return undefined;
-    throw error;
-  }
 }
