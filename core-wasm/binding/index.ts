@@ -21,4 +21,4 @@ export { type LoadedBundle, loadBundle } from "./load-bundle.js";
 export { RegexEngine, type RegexOptions, RegexProgram } from "./regex.js";
 export { RouteTable } from "./route-table.js";
 export type * from "./source.js";
-export { patternText } from "./source.js";
+export { patternOf, patternText } from "./source.js";

@@ -27,7 +27,7 @@ describe("the package", () => {
     );
     for (const path of kinds) {
       expect(path).toMatch(
-        /^((README|ARCHITECTURE|CHANGELOG|ERRORS|core-wasm\/(ABI|BUNDLE|hosts\/envoy\/README)|controller\/proxies\/opennjet\/api\/README)\.md|LICENSE|package\.json|core-wasm\/core\.wasm\.d\.ts|dist\/(core|envoy-filter)\.wasm|core-wasm\/hosts\/envoy\/envoy\.yaml|dist\/[^.]+(\.d\.ts|\.js)|examples\/.*\.yaml|balancer\/.*\.lua|(core-wasm\/native|deploy\/debian)\/.*\.mjs)$/,
+        /^((README|ARCHITECTURE|CHANGELOG|ERRORS|core-wasm\/(ABI|BUNDLE|hosts\/(envoy|node)\/README)|controller\/proxies\/opennjet\/api\/README)\.md|LICENSE|package\.json|core-wasm\/core\.wasm\.d\.ts|dist\/(core|envoy-filter)\.wasm|core-wasm\/hosts\/envoy\/envoy\.yaml|dist\/[^.]+(\.d\.ts|\.js)|examples\/.*\.yaml|balancer\/.*\.lua|(core-wasm\/native|deploy\/debian)\/.*\.mjs)$/,
       );
     }
     expect(packed).toEqual(
@@ -39,6 +39,8 @@ describe("the package", () => {
         "dist/core.wasm",
         "dist/core-wasm/binding/index.js",
         "dist/core-wasm/binding/index.d.ts",
+        "core-wasm/hosts/node/README.md",
+        "dist/core-wasm/hosts/node/index.js",
         "dist/core-wasm/module/node.js",
         "dist/core-wasm/module/fetched.js",
         "dist/core-wasm/module/workerd.js",

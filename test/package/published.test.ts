@@ -36,6 +36,7 @@ describe("package.json as it is published", () => {
     expect(Object.keys(result.entrypoints)).toEqual([
       "./core",
       "./core/module",
+      "./core/node",
       "./core.wasm",
       "./opennjet",
       "./package.json",
