@@ -26,7 +26,7 @@ export interface Changing {
   /** Sets the objects of a YAML text; gives what was refused. */
   set(yaml: string): Promise<ApplyFailure[]>;
   remove(yaml: string): Promise<ApplyFailure[]>;
-  /** The calls since the last look, those of locations before those of backends: `add (…)`, `remove (…)`, `marker`, and `post` of backends. */
+  /** The calls of both APIs since the last look, in their order: `add (…)`, `remove (…)`, `marker`, and `post` with a number of backends. */
   calls(): string[];
 }
 
@@ -41,6 +41,8 @@ export async function changing(maxLocations = 300): Promise<Changing> {
   const backends = new BackendsApi({ origin: double.backendsOrigin, token: DOUBLE_TOKEN });
   const wait = (milliseconds: number) => new Promise<void>((resolve) => setTimeout(resolve, milliseconds));
   const http = double.port(ADDRESS);
+  /** Each post, and after how many requests of the control API it came. */
+  const posted: [number, string][] = [];
   const carrier = new LocationsCarrier({
     prepare: async () => undefined,
     openLocations: () =>
@@ -51,7 +53,14 @@ export async function changing(maxLocations = 300): Promise<Changing> {
         now: Date.now,
         wait,
       }),
-    backends,
+    backends: {
+      list: () => backends.list(),
+      post(list) {
+        posted.push([double.requests.length, `post ${list.length}`]);
+        return backends.post(list);
+      },
+    },
+    names: new MemoryLedger(),
     plane: dataPlane({ port: http }, 1, false),
     makeRunner: () => ({ start: async () => undefined, stop: async () => undefined, restarts: 0 }),
     ports: undefined,
@@ -70,7 +79,8 @@ export async function changing(maxLocations = 300): Promise<Changing> {
   await carrier.apply(planner.planFull(model.snapshot()));
   await carrier.complete();
 
-  let [requests, posts] = [double.requests.length, double.backends.posts.length];
+  posted.length = 0;
+  let requests = double.requests.length;
   return {
     double,
     carrier,
@@ -78,11 +88,13 @@ export async function changing(maxLocations = 300): Promise<Changing> {
     set: (yaml) => apply(parseYaml(yaml).map(changeOf)),
     remove: (yaml) => apply(parseYaml(yaml).map(removalOf)),
     calls() {
-      const made = [
-        ...double.requests.slice(requests).map(({ method, path, body }) => callText(method, path, body)),
-        ...double.backends.posts.slice(posts).map((list) => `post ${list.length}`),
-      ];
-      [requests, posts] = [double.requests.length, double.backends.posts.length];
+      const made: string[] = [];
+      for (const { method, path, body } of double.requests.slice(requests)) {
+        while (posted.length > 0 && posted[0][0] <= requests) made.push((posted.shift() as [number, string])[1]);
+        made.push(callText(method, path, body));
+        requests++;
+      }
+      made.push(...posted.splice(0).map(([, text]) => text));
       return made;
     },
   };
