@@ -19,13 +19,10 @@ const ADDRESS = "0.0.0.0:80";
 /** What the double has as `$njet_kic_…` and `$pid`: variables that the static configuration or NGINX gives. */
 const VARIABLES = { $njet_kic_dollar: "$", $njet_kic_connection: "", $njet_kic_request_id: "$request_id", $pid: "1" };
 
-export interface Changing {
+export interface Changing extends Omit<Driven, "model"> {
   double: OpenNjetDouble;
   carrier: LocationsCarrier;
   http: number;
-  /** Sets the objects of a YAML text; gives what was refused. */
-  set(yaml: string): Promise<ApplyFailure[]>;
-  remove(yaml: string): Promise<ApplyFailure[]>;
   /** The calls of both APIs since the last look, in their order: `add (…)`, `remove (…)`, `marker`, and `post` with a number of backends. */
   calls(): string[];
 }
@@ -72,21 +69,15 @@ export async function changing(maxLocations = 300): Promise<Changing> {
   await carrier.listen();
   cleanup(() => carrier.close(0));
 
-  const model = new RoutingModel({ checker: patternChecker(), source: "folder" });
-  const planner = new Planner();
-  const apply = async (changes: Parameters<RoutingModel["update"]>[0]) =>
-    (await carrier.apply(planner.planChanges(model.update(changes)))).failures;
-  await carrier.apply(planner.planFull(model.snapshot()));
-  await carrier.complete();
-
+  const { set, remove } = await drivenByObjects(carrier);
   posted.length = 0;
   let requests = double.requests.length;
   return {
     double,
     carrier,
     http,
-    set: (yaml) => apply(parseYaml(yaml).map(changeOf)),
-    remove: (yaml) => apply(parseYaml(yaml).map(removalOf)),
+    set,
+    remove,
     calls() {
       const made: string[] = [];
       for (const { method, path, body } of double.requests.slice(requests)) {
@@ -97,6 +88,29 @@ export async function changing(maxLocations = 300): Promise<Changing> {
       made.push(...posted.splice(0).map(([, text]) => text));
       return made;
     },
+  };
+}
+
+/** What drives a carrier by objects, and the model that it does so by. */
+export interface Driven {
+  model: RoutingModel;
+  /** Sets the objects of a YAML text; gives what was refused. */
+  set(yaml: string): Promise<ApplyFailure[]>;
+  remove(yaml: string): Promise<ApplyFailure[]>;
+}
+
+/** A model without objects over a carrier that has begun, which is told so. */
+export async function drivenByObjects(carrier: LocationsCarrier): Promise<Driven> {
+  const model = new RoutingModel({ checker: patternChecker(), source: "folder" });
+  const planner = new Planner();
+  const apply = async (changes: Parameters<RoutingModel["update"]>[0]) =>
+    (await carrier.apply(planner.planChanges(model.update(changes)))).failures;
+  await carrier.apply(planner.planFull(model.snapshot()));
+  await carrier.complete();
+  return {
+    model,
+    set: (yaml) => apply(parseYaml(yaml).map(changeOf)),
+    remove: (yaml) => apply(parseYaml(yaml).map(removalOf)),
   };
 }
 
