@@ -26,7 +26,10 @@ export interface Changing {
   /** Sets the objects of a YAML text; gives what was refused. */
   set(yaml: string): Promise<ApplyFailure[]>;
   remove(yaml: string): Promise<ApplyFailure[]>;
-  /** The calls since the last look, those of locations before those of backends: `add (…)`, `remove (…)`, `marker`, and `post` of backends. */
+  /**
+   * The calls of both APIs since the last look, in order: `add (…)`, `remove (…)`, with `marker` for the condition of a marker,
+   * and `post` with the number of backends. Throws where OpenNJet was asked for anything else.
+   */
   calls(): string[];
 }
 
@@ -41,17 +44,35 @@ export async function changing(maxLocations = 300): Promise<Changing> {
   const backends = new BackendsApi({ origin: double.backendsOrigin, token: DOUBLE_TOKEN });
   const wait = (milliseconds: number) => new Promise<void>((resolve) => setTimeout(resolve, milliseconds));
   const http = double.port(ADDRESS);
+  const sent: string[] = [];
+  const named = (verb: string, { name }: { name: string }) => `${verb} ${isMarker({ name }) ? "marker" : name}`;
   const carrier = new LocationsCarrier({
     prepare: async () => undefined,
     openLocations: () =>
       HeldLocations.open({
-        api: api.locations,
+        api: {
+          add(server, location) {
+            sent.push(named("add", location));
+            return api.locations.add(server, location);
+          },
+          remove(server, location) {
+            sent.push(named("remove", location));
+            return api.locations.remove(server, location);
+          },
+        },
         server: { addressPort: ADDRESS, serverName: LOCATIONS_SERVER_NAME },
         ledger: new MemoryLedger(),
         now: Date.now,
         wait,
       }),
-    backends,
+    backends: {
+      post(list) {
+        sent.push(`post ${list.length}`);
+        return backends.post(list);
+      },
+      list: () => backends.list(),
+    },
+    names: new MemoryLedger(),
     plane: dataPlane({ port: http }, 1, false),
     makeRunner: () => ({ start: async () => undefined, stop: async () => undefined, restarts: 0 }),
     ports: undefined,
@@ -70,7 +91,7 @@ export async function changing(maxLocations = 300): Promise<Changing> {
   await carrier.apply(planner.planFull(model.snapshot()));
   await carrier.complete();
 
-  let [requests, posts] = [double.requests.length, double.backends.posts.length];
+  let seen = sent.length;
   return {
     double,
     carrier,
@@ -78,20 +99,12 @@ export async function changing(maxLocations = 300): Promise<Changing> {
     set: (yaml) => apply(parseYaml(yaml).map(changeOf)),
     remove: (yaml) => apply(parseYaml(yaml).map(removalOf)),
     calls() {
-      const made = [
-        ...double.requests.slice(requests).map(({ method, path, body }) => callText(method, path, body)),
-        ...double.backends.posts.slice(posts).map((list) => `post ${list.length}`),
-      ];
-      [requests, posts] = [double.requests.length, double.backends.posts.length];
+      const others = double.requests.filter(({ path }) => !path.endsWith("/dyn_loc"));
+      if (others.length > 0) throw new Error(`OpenNJet was asked for ${JSON.stringify(others)}`);
+      if (double.requests.length + double.backends.posts.length !== sent.length) throw new Error("calls are missing");
+      const made = sent.slice(seen);
+      seen = sent.length;
       return made;
     },
   };
-}
-
-function callText(method: string, path: string, body: unknown): string {
-  const { locations, location_name } = body as { locations?: { location_name: string }[]; location_name?: string };
-  const verb = { POST: "add", PUT: "remove" }[method];
-  if (verb === undefined || !path.endsWith("/dyn_loc")) return `${method} ${path}`;
-  const name = locations?.[0].location_name ?? location_name ?? "";
-  return isMarker({ name }) ? `${verb} marker` : `${verb} ${name}`;
 }
