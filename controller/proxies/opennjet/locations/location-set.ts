@@ -3,7 +3,7 @@ import { createHash } from "node:crypto";
 import type { HostPattern, HostRules } from "../../../../core-wasm/binding/source.js";
 import type { Upstream, UpstreamTransport } from "../../../model/types.js";
 import { UnsupportedError } from "../../plan-step.js";
-import { type NamedRoute, routeIdentity, digest as shapeDigest } from "./backend-names.js";
+import { digest, type NamedRoute, routeIdentity } from "./backend-names.js";
 import { backendName, isNamedByObject } from "./backends.js";
 import { all, conditionText, type Expression, equalTo, not } from "./expression.js";
 import { type HostCase, hostCases } from "./host-cases.js";
@@ -84,7 +84,7 @@ export function namedRoutesOf(
     const { tls, protocol } = transportOf(upstream, upstreams);
     const route = routeIdentity(hostPlace(host.rules.pattern), place);
     const target = JSON.stringify([upstream, tls, protocol]);
-    return [{ route, target, shape: shapeDigest(locationKey(shapes[i])), upstream }];
+    return [{ route, target, shape: digest(locationKey(shapes[i])), upstream }];
   });
 }
 
@@ -138,15 +138,15 @@ function transportOf(upstream: string, upstreams: UpstreamLookup): UpstreamTrans
  * name. So a location of another body is another location, which can be there before the old one goes.
  */
 function conditional(when: Expression, body: string): CarriedLocation {
-  return { rule: "", name: conditionText(all(when, not(equalTo("uri", digest(body))))), body };
+  return { rule: "", name: conditionText(all(when, not(equalTo("uri", bodyDigest(body))))), body };
 }
 
 /** What no condition takes: OpenNJet looks at other locations after all conditional ones, at patterns before `location /`. No path begins
  * with the digest. */
 function lastResort(body: string): CarriedLocation {
-  return { rule: "~", name: `^(?!${digest(body)})`, body };
+  return { rule: "~", name: `^(?!${bodyDigest(body)})`, body };
 }
 
-function digest(body: string): string {
+function bodyDigest(body: string): string {
   return createHash("sha256").update(body).digest("hex").slice(0, 12);
 }
