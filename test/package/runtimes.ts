@@ -1,6 +1,6 @@
 /** Other runtimes of JavaScript than Node, found or brought into the cache folder, and one program run in each. */
 import { type ChildProcess, execFile, spawn, spawnSync } from "node:child_process";
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { createServer, type IncomingMessage } from "node:http";
 import { type AddressInfo, createServer as createPort } from "node:net";
 import { tmpdir } from "node:os";
@@ -24,6 +24,9 @@ const tell = (error) => fetch("/result", { method: "POST", body: "error: " + err
 addEventListener("error", ({ message }) => tell(message));
 addEventListener("unhandledrejection", ({ reason }) => tell(reason));
 </script>`;
+
+/** Milliseconds that a page is waited for: less than a test may take, so that no Chromium stays behind. */
+const PATIENCE = 90_000;
 
 /** How a runtime is started, or why it can't be had on this machine. */
 export type Found = { binary: string; env?: Record<string, string> } | { skipped: string };
@@ -139,6 +142,28 @@ const main :Workerd.Worker = (modules = [${modules.join(", ")}], compatibilityDa
   }
 }
 
+/** Ends a program that leads a group of processes, and all of the group: Chromium's children outlive it for a while. */
+async function endedWithChildren(program: ChildProcess, group: number): Promise<void> {
+  try {
+    process.kill(-group, "SIGKILL");
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== "ESRCH") throw error;
+  }
+  await ended(program);
+}
+
+/** Removes a folder that processes may still write to which have just been killed. */
+async function removed(folder: string): Promise<void> {
+  while (existsSync(folder)) {
+    try {
+      rmSync(folder, { recursive: true, force: true });
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code !== "ENOTEMPTY") throw error;
+      await new Promise((resolve) => setTimeout(resolve, 50));
+    }
+  }
+}
+
 async function bodyOf(request: IncomingMessage): Promise<string> {
   let text = "";
   for await (const part of request.setEncoding("utf8")) text += part;
@@ -149,9 +174,11 @@ async function bodyOf(request: IncomingMessage): Promise<string> {
 export async function resultOfPage(chromium: { binary: string; env?: object }, folder: string): Promise<string> {
   const profile = mkdtempSync(join(tmpdir(), "njet-kic-chromium-"));
   let program: ChildProcess | undefined;
+  let deadline: NodeJS.Timeout | undefined;
   const server = createServer();
   try {
     return await new Promise<string>((resolve, reject) => {
+      deadline = setTimeout(() => reject(new Error("the page has posted nothing")), PATIENCE);
       server.on("request", async (request, response) => {
         const path = decodeURIComponent(new URL(request.url ?? "/", "http://a").pathname);
         if (request.method === "POST") resolve(await bodyOf(request));
@@ -167,16 +194,21 @@ export async function resultOfPage(chromium: { binary: string; env?: object }, f
         const { port } = server.address() as AddressInfo;
         const options = ["--no-sandbox", "--disable-gpu", `--user-data-dir=${profile}`, "--remote-debugging-port=0"];
         const env = { ...process.env, ...chromium.env };
-        program = spawn(chromium.binary, [...options, `http://127.0.0.1:${port}/`], { env, stdio: "ignore" });
+        program = spawn(chromium.binary, [...options, `http://127.0.0.1:${port}/`], {
+          env,
+          stdio: "ignore",
+          detached: true,
+        });
         program.once("error", reject);
         program.once("exit", (status) => reject(new Error(`Chromium has ended with ${status}`)));
       });
     });
   } finally {
+    clearTimeout(deadline);
     program?.removeAllListeners("exit");
-    if (program) await ended(program);
+    if (program?.pid !== undefined) await endedWithChildren(program, program.pid);
     server.closeAllConnections();
     server.close();
-    rmSync(profile, { recursive: true, force: true, maxRetries: 10 });
+    await removed(profile);
   }
 }
