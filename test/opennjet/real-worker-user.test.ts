@@ -118,4 +118,55 @@ describe.skipIf(noOpenNjet || !isRoot)("workers of an OpenNJet whose controller 
     for (const pid of await workers()) expect(whoIs(pid)).toBe(four({ uid: 0, gid: 0 }));
     expect(running.log().filter(({ message }) => String(message).startsWith("workers of"))).toEqual([]);
   });
+
+  it("are replaced where the next controller has other options; the control API, certificates and changes go on", async () => {
+    const { folder, run, running, all, shown, workers } = await served("core");
+    const before = await workers();
+    running.process.kill("SIGKILL");
+    await running.ended;
+    const ports = ["--http-port", String(running.http), "--https-port", String(running.https)];
+    await startRun(folder, ...all, ...ports, "--drain-seconds", "7");
+    await until("the workers are others", async () => {
+      const now = await workers().catch(() => before);
+      return now.length === 2 && !now.some((pid) => before.includes(pid));
+    });
+    const customary = four(findUser("www-data", userDatabase()));
+    for (const pid of await workers()) expect(whoIs(pid)).toBe(customary);
+    expect((await ask(running.http, { host: HOST })).body).toBe("one");
+    expect(await shown()).toBe("A");
+    const api = run.api();
+    const answers = () =>
+      api.maps.list().then(
+        () => true,
+        () => false,
+      );
+    await until("the control API answers", answers);
+    put(folder, "tls.yaml", tlsSecret("pair", makeCertificate("B", HOST)));
+    await until("B is shown", async () => (await shown()) === "B");
+  });
+
+  it("become another user when the next controller says so; the control API, certificates and changes go on", async () => {
+    const { folder, run, running, all, shown, workers } = await served("core");
+    const before = await workers();
+    running.process.kill("SIGKILL");
+    await running.ended;
+    const ports = ["--http-port", String(running.http), "--https-port", String(running.https)];
+    await startRun(folder, ...all, ...ports, "--nginx-user", "nobody");
+    await until("the workers are others", async () => {
+      const now = await workers().catch(() => before);
+      return now.length === 2 && !now.some((pid) => before.includes(pid));
+    });
+    for (const pid of await workers()) expect(whoIs(pid)).toBe(four(findUser("nobody", userDatabase())));
+    expect((await ask(running.http, { host: HOST })).body).toBe("one");
+    expect(await shown()).toBe("A");
+    const api = run.api();
+    await until("the control API answers", () =>
+      api.maps.list().then(
+        () => true,
+        () => false,
+      ),
+    );
+    put(folder, "tls.yaml", tlsSecret("pair", makeCertificate("B", HOST)));
+    await until("B is shown", async () => (await shown()) === "B");
+  });
 });

@@ -18,6 +18,8 @@ import type { Carrier } from "./parts.js";
 /** Nobody but root and the group of the workers gets in, and these see no names. */
 const THROUGH = 0o710;
 const PRIVATE_FILE = 0o600;
+/** What OpenNJet keeps over a restart; whatever it holds comes from us, and comes again. */
+const STATE = ["data", "logs"];
 /** What the key-value store is in; every process of OpenNJet opens it to write. */
 const STORE = ["data.mdb", "lock.mdb"];
 /** OpenNJet has no more workers. */
@@ -62,15 +64,15 @@ export class PlaneFolder {
 
   /** Takes away all that an OpenNJet of before has left but certificates, and makes what its workers can't make themselves. */
   makeFresh(): void {
-    for (const name of ["data", "logs"]) {
+    for (const name of STATE) {
       rmSync(this.inside(name), { recursive: true, force: true });
-      this.makeFolder(name);
     }
     this.makeFiles();
   }
 
   /** Makes what is missing of the files that workers write, for an OpenNJet whose workers are replaced. */
   makeFiles(): void {
+    for (const name of STATE) this.makeFolder(name);
     if (this.user === undefined) return;
     for (const name of STORE) this.makeFile(this.inside("data", name));
     for (let id = 0; id < MOST_WORKERS; id++) {
