@@ -1,25 +1,24 @@
 import type { PatternChecker } from "../../core-wasm/binding/api.js";
-import { patternText } from "../../core-wasm/binding/source.js";
 import type { ApplyFailure } from "../proxies/proxy.js";
 import type { PlanStep } from "../reconcile/plan.js";
-import type { ReferenceGrantFragment, RoutingFragment, VirtualServerRouteFragment } from "../resources/fragments.js";
+import type { ReferenceGrantFragment, VirtualServerRouteFragment } from "../resources/fragments.js";
 import { type ObjectRef, refText } from "../resources/object-ref.js";
 import type { ParseContext } from "../resources/parse-context.js";
-import { type ParsedObject, parseObject } from "../resources/parse-object.js";
-import { type Problem, quote } from "../resources/problem.js";
-import type { Reference } from "../resources/reference.js";
+import { parseObject } from "../resources/parse-object.js";
 import { compareText } from "./age.js";
 import { CertificateIndex } from "./certificate-index.js";
 import { ClassRules, type SourceKind } from "./classes.js";
-import { claimedHosts, HostIndex } from "./host-index.js";
+import { delegatedNames, hostOf, referencesOf } from "./fragment-references.js";
+import { HostIndex } from "./host-index.js";
 import { Links } from "./links.js";
-import { type ObjectState, refusedState, stateOf } from "./object-state.js";
+import type { ObjectState } from "./object-state.js";
+import { type Entry, ObjectStates, type RoutingEntry } from "./object-states.js";
 import { type CrossNamespaceRules, ReferenceIndex } from "./reference-index.js";
 import { Refusals } from "./refusals.js";
 import type { ModelChange, ModelSnapshot } from "./types.js";
 import { UpstreamIndex } from "./upstream-index.js";
 import type { DelegationTargets } from "./virtual-server-host.js";
-import { type Displaced, type Neighbours, WhatIf } from "./what-if.js";
+import { type Displaced, WhatIf } from "./what-if.js";
 
 /** An object that came, changed (`object` is its new content, any JSON value) or went (`object` is undefined). */
 export interface ObjectChange extends ObjectRef {
@@ -50,9 +49,6 @@ export interface Probe {
   displaced: Displaced[];
 }
 
-type Entry = ParsedObject & { ref: ObjectRef; served: boolean };
-type RoutingEntry = Extract<Entry, { kind: "routing" }>;
-
 /**
  * The routing model: from Kubernetes objects to hosts, upstreams and certificates. It is fed with changes and answers
  * with the pieces that are different then. The cost follows the change: indices lead from an object to the hosts,
@@ -73,13 +69,8 @@ export class RoutingModel {
   readonly #hosts: HostIndex;
   readonly #upstreams: UpstreamIndex;
   readonly #certificates: CertificateIndex;
-  /** What the indices say as they are. */
-  readonly #now: Neighbours = {
-    resultOf: (host) => this.#hosts.resultOf(host),
-    upstreamProblem: (upstream) => this.#upstreams.problemOf(upstream),
-    certificateProblem: (object, host) => this.#certificates.problemOf(object, host),
-  };
   readonly #refusals = new Refusals();
+  readonly #states: ObjectStates;
   #parsed = 0;
   #reclassed = 0;
 
@@ -94,6 +85,13 @@ export class RoutingModel {
     this.#hosts = new HostIndex(this.#targets);
     this.#upstreams = new UpstreamIndex(this.#references);
     this.#certificates = new CertificateIndex((host) => this.#hosts.exclusiveOwner(host), this.#references);
+    this.#states = new ObjectStates({
+      hosts: this.#hosts,
+      upstreams: this.#upstreams,
+      certificates: this.#certificates,
+      classes: this.#classes,
+      refusals: this.#refusals,
+    });
   }
 
   /** How many objects were parsed, or looked at because their class changed, and how many pieces were built so far. */
@@ -140,7 +138,7 @@ export class RoutingModel {
   /** State of one object; undefined if there is none. */
   problems(ref: ObjectRef): ObjectState | undefined {
     const entry = this.#objects.get(refText(ref));
-    return entry && this.#stateOf(entry);
+    return entry && this.#states.of(entry);
   }
 
   /**
@@ -156,13 +154,13 @@ export class RoutingModel {
     const entry: Entry = { ...parseObject(ref, object, { ...this.#context, checker }), ref, served: false };
     if (entry.kind === "routing") entry.served = this.#classes.serves(entry.className);
     if (entry.kind !== "routing" || !entry.served || entry.fragment === undefined) {
-      return { state: this.#stateOf(entry), displaced: [] };
+      return { state: this.#states.of(entry), displaced: [] };
     }
     const held = this.#objects.get(refText(ref));
     const before = held?.kind === "routing" && held.served ? held.fragment : undefined;
     const indices = { hosts: this.#hosts, upstreams: this.#upstreams, certificates: this.#certificates };
     const then = new WhatIf(indices, this.#targets, before, entry.fragment);
-    return { state: this.#stateOfServed(entry, entry.fragment, then), displaced: then.displaced() };
+    return { state: this.#states.ofServed(entry, entry.fragment, then), displaced: then.displaced() };
   }
 
   /** The served VirtualServer (`namespace/name`) that a VirtualServerRoute gets its requests from, if there is one. */
@@ -177,7 +175,9 @@ export class RoutingModel {
 
   /** States of all objects, by kind, namespace and name. */
   allObjects(): ObjectState[] {
-    return [...this.#objects.entries()].sort(([a], [b]) => compareText(a, b)).map(([, entry]) => this.#stateOf(entry));
+    return [...this.#objects.entries()]
+      .sort(([a], [b]) => compareText(a, b))
+      .map(([, entry]) => this.#states.of(entry));
   }
 
   #replace(key: string, change: ObjectChange): void {
@@ -275,113 +275,4 @@ export class RoutingModel {
     if (entry?.kind !== "routing" || !entry.served) return undefined;
     return entry.fragment?.kind === "VirtualServerRoute" ? entry.fragment : undefined;
   }
-
-  #stateOf(entry: Entry): ObjectState {
-    if (entry.kind === "unserved") return stateOf(entry.ref, entry.problems, "Ignored");
-    if (entry.kind === "secret" && !entry.isTls) return stateOf(entry.ref, entry.problems, "Ignored");
-    if (entry.kind === "class") {
-      const own = this.#classes.owns(entry.fragment);
-      return stateOf(entry.ref, entry.problems, own ? undefined : "Ignored");
-    }
-    if (entry.kind !== "routing") return stateOf(entry.ref, entry.problems);
-    if (!entry.served) return stateOf(entry.ref, [notServed(entry)], "Ignored");
-    if (entry.fragment === undefined) return stateOf(entry.ref, entry.problems);
-    return this.#stateOfServed(entry, entry.fragment);
-  }
-
-  #stateOfServed(entry: RoutingEntry, fragment: RoutingFragment, around: Neighbours = this.#now): ObjectState {
-    const key = refText(entry.ref);
-    const problems = [...entry.problems];
-    // What the proxy has refused was another version of the object: it must not stand in the way of a repair.
-    const refused = around === this.#now ? this.#refusedOf(fragment) : [];
-    const hosts = fragment.kind === "VirtualServerRoute" ? new Set([fragment.host]) : claimedHosts(fragment);
-    let rejected = false;
-    let takesPart = false;
-    for (const host of hosts) {
-      const result = around.resultOf(host);
-      const finding = result?.findings.get(key);
-      problems.push(...(finding?.problems ?? []));
-      rejected ||= finding?.rejected ?? false;
-      takesPart ||= result?.participants.has(key) ?? false;
-    }
-    for (const upstream of fragment.upstreams) {
-      const problem = around.upstreamProblem(upstream);
-      if (problem !== undefined) problems.push(problem);
-    }
-    for (const { host } of fragment.certificates) {
-      const problem = around.certificateProblem(key, host);
-      if (problem !== undefined) problems.push(problem);
-    }
-    if (rejected) return refusedState(stateOf(entry.ref, problems, "Rejected"), refused);
-    if (fragment.kind !== "VirtualServerRoute" || takesPart) {
-      return refusedState(stateOf(entry.ref, problems), refused);
-    }
-    return stateOf(entry.ref, [...problems, notReferenced(fragment)], "NoVirtualServerFound");
-  }
-
-  /** What the proxy has refused of an object. Without the rules of its only host nothing of it is in force. */
-  #refusedOf(fragment: RoutingFragment): Problem[] {
-    const problems: Problem[] = [];
-    if (this.#refusals.empty) return problems;
-    const isIngress = fragment.kind === "Ingress";
-    const key = refText(fragment.meta.ref);
-    for (const host of fragment.kind === "VirtualServerRoute" ? [fragment.host] : claimedHosts(fragment)) {
-      const result = this.#hosts.resultOf(host);
-      if (result?.rules === undefined || !result.participants.has(key)) continue;
-      const refused = this.#refusals.of({ kind: "host", piece: patternText(result.rules.pattern) });
-      if (refused) problems.push({ ...refused, path: "", severity: isIngress ? "warning" : "error" });
-    }
-    for (const upstream of fragment.upstreams) {
-      const refused = this.#refusals.of({ kind: "upstream", piece: upstream.key });
-      if (refused) problems.push({ ...refused, path: upstream.path, severity: "warning" });
-    }
-    for (const request of fragment.certificates) {
-      const refused = this.#refusals.of({ kind: "certificate", piece: request.host });
-      if (refused && this.#certificates.serves(request)) {
-        problems.push({ ...refused, path: request.path, severity: "warning" });
-      }
-    }
-    return problems;
-  }
-}
-
-function delegatedNames(fragment: RoutingFragment): string[] {
-  if (fragment.kind !== "VirtualServer") return [];
-  return fragment.entries.filter((entry) => entry.kind === "delegated").map((entry) => entry.to);
-}
-
-/** References to other namespaces, each with the upstream or host that depends on it. */
-function referencesOf(fragment: RoutingFragment): { reference: Reference; item: string }[] {
-  const delegated = fragment.kind === "VirtualServer" ? fragment.entries : [];
-  const all = [
-    ...fragment.upstreams.map(({ reference, key }) => ({ reference, item: key })),
-    ...fragment.certificates.map(({ reference, host }) => ({ reference, item: host })),
-    ...delegated.map((entry) => ({
-      reference: entry.kind === "delegated" ? entry.reference : undefined,
-      item: hostOf(fragment),
-    })),
-  ];
-  return all.flatMap(({ reference, item }) => (reference === undefined ? [] : [{ reference, item }]));
-}
-
-function hostOf(fragment: RoutingFragment): string {
-  return fragment.kind === "Ingress" ? "" : fragment.host;
-}
-
-function notServed(entry: RoutingEntry): Problem {
-  const reason =
-    entry.className === undefined
-      ? "names no class, and no served class is the default one"
-      : `belongs to the class ${quote(entry.className)}, which is not served here`;
-  return {
-    path: "spec.ingressClassName",
-    code: "CLASS_NOT_SERVED",
-    message: `the object ${reason}`,
-    severity: "warning",
-  };
-}
-
-function notReferenced(fragment: VirtualServerRouteFragment): Problem {
-  const message = `no served VirtualServer of the host ${quote(fragment.host)} delegates to this object`;
-  return { path: "", code: "ROUTE_NOT_REFERENCED", message, severity: "warning" };
 }

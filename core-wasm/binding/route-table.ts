@@ -1,4 +1,3 @@
-import { parseAddress } from "./address.js";
 import type { RoutingTable } from "./api.js";
 import { patternParts } from "./compile/numbers.js";
 import {
@@ -8,9 +7,7 @@ import {
   HASH,
   MARKS,
   ORIGIN,
-  PEER,
   PEERS,
-  POSITION,
   ROUTE,
   SHARD,
   STATUS,
@@ -33,7 +30,7 @@ import type {
 import { peerSteps, readTrace } from "./explain.js";
 import { ImageCache } from "./image-cache.js";
 import { compilePeerSetImage, compileShardImage } from "./images.js";
-import { IMAGE_SIZE, type ImagePeer, peerSetSizes, readPeer } from "./peer-set.js";
+import { PeerSets } from "./peer-sets.js";
 import { readSettings } from "./settings.js";
 import { readShardNames, type ShardNames } from "./shard-names.js";
 import type { HostPattern, HostRules, PeerSetSource, PeerState } from "./source.js";
@@ -51,14 +48,6 @@ const BUSY = 1;
 const HASHED = 2;
 const NEW_SESSION = 4;
 const PICK_BUSY = 2;
-const STATES: readonly PeerState[] = ["unchecked", "up", "down", "draining"];
-
-/** What is known of a peer set by the address of its image. */
-interface PeerSetFacts {
-  key: string;
-  display: string;
-  peers: ImagePeer[];
-}
 
 /**
  * The routing state of one thread over an instance of the core: shards, upstreams and one context. Everything that the
@@ -69,7 +58,7 @@ export class RouteTable implements RoutingTable {
   readonly #table: number;
   readonly #context: Context;
   readonly #shards = new ImageCache<ShardNames>();
-  readonly #sets = new ImageCache<PeerSetFacts>();
+  readonly #sets: PeerSets;
   readonly #utf8 = new TextEncoder();
   readonly #loadNew = (at: number, length: number): number =>
     this.#core.exports.shard_load(this.#table, at, length, SEAL);
@@ -79,6 +68,7 @@ export class RouteTable implements RoutingTable {
     this.#table = core.exports.table_new();
     if (!this.#table) throw coreError(-9, "making a table");
     this.#context = new Context(core, this.#table);
+    this.#sets = new PeerSets(core, this.#table, this.#context);
   }
 
   /** Gives all memory of the table back. It must not be used afterwards. */
@@ -174,8 +164,8 @@ export class RouteTable implements RoutingTable {
     const marks = context.word(MARKS);
     const { headers, errorPages } = readSettings(this.#core, context);
     if (action === PROXY) {
-      const set = this.#peerSet(context.word(PEERS));
-      const peer = this.#chosen(set);
+      const set = this.#sets.at(context.word(PEERS));
+      const peer = this.#sets.chosen(set);
       const decision: Decision = {
         action: "proxy",
         upstreamKey: set.key,
@@ -200,7 +190,7 @@ export class RouteTable implements RoutingTable {
     }
     const set = context.word(PEERS);
     if (set) {
-      const { key, display } = this.#peerSet(set);
+      const { key, display } = this.#sets.at(set);
       decision.upstream = display;
       decision.upstreamKey = key;
       if (marks & BUSY) {
@@ -257,7 +247,7 @@ export class RouteTable implements RoutingTable {
       );
     });
     if (status === PICK_BUSY) return "busy";
-    return status === 0 ? this.#chosen(this.#peerSet(context.word(PEERS))) : undefined;
+    return status === 0 ? this.#sets.chosen(this.#sets.at(context.word(PEERS))) : undefined;
   }
 
   peerDone(peer: ChosenPeer, failed: boolean, now: number): void {
@@ -271,53 +261,11 @@ export class RouteTable implements RoutingTable {
     state: PeerState,
     now: number,
   ): void {
-    const image = this.#findPeers(upstreamKey);
-    if (!image) return;
-    const address = parseAddress(peer.address)?.text;
-    const index = this.#peerSet(image).peers.findIndex(
-      (other) => other.port === peer.port && other.address === address,
-    );
-    if (index < 0) return;
-    this.#core.exports.peer_state(this.#table, this.#token(image, index) | 0, STATES.indexOf(state), now | 0);
+    this.#sets.setState(upstreamKey, peer, state, now);
   }
 
   peersOf(upstreamKey: string): PeerStatus[] {
-    const image = this.#findPeers(upstreamKey);
-    if (!image) return [];
-    return this.#peerSet(image).peers.map(({ address, port, weight, draining = false }, index) => {
-      const word = this.#core.exports.peer_status(this.#context.pointer, this.#token(image, index) | 0);
-      return { address, port, weight, draining, state: STATES[word & 3], conns: word >>> 3, out: (word & 4) !== 0 };
-    });
-  }
-
-  /** Address of the peer set of an upstream as it is now; 0 if there is none. */
-  #findPeers(upstreamKey: string): number {
-    const image = this.#core.withBytes(this.#utf8.encode(upstreamKey), (at, length) =>
-      this.#core.exports.peers_find(this.#table, at, length),
-    );
-    this.#context.renew();
-    return image;
-  }
-
-  /** The token of a peer stands behind its image. It is not kept: a set that comes again has other tokens. */
-  #token(image: number, index: number): number {
-    const { words } = this.#context;
-    return words[((image + words[(image + IMAGE_SIZE) >> 2] + 3) >> 2) + index] >>> 0;
-  }
-
-  /** The peer that the last call picked, of `set`. */
-  #chosen(set: PeerSetFacts): ChosenPeer {
-    const context = this.#context;
-    const index = context.word(PEER);
-    const { address, port, session } = set.peers[index];
-    const chosen: ChosenPeer = {
-      address,
-      port,
-      position: context.word(POSITION),
-      token: this.#token(context.word(PEERS), index),
-    };
-    if (session !== undefined) chosen.session = session;
-    return chosen;
+    return this.#sets.statesOf(upstreamKey);
   }
 
   #names(image: number): ShardNames {
@@ -337,20 +285,5 @@ export class RouteTable implements RoutingTable {
     }
     const resource = kind === ORIGIN_GUARD ? (names.guards[context.word(GUARD)] ?? "") : names.unmatched;
     return { resource, host: names.host, path: "" };
-  }
-
-  #peerSet(image: number): PeerSetFacts {
-    return this.#sets.get(this.#context.words, image, (at) => this.#readPeerSet(at));
-  }
-
-  #readPeerSet(image: number): PeerSetFacts {
-    const decoder = new TextDecoder();
-    const bytes = this.#context.bytes;
-    const text = (at: number, length: number) => decoder.decode(bytes.subarray(at, at + length));
-    const word = (offset: number) => this.#context.words[(image + offset) >> 2];
-    const view = new DataView(bytes.buffer);
-    const { peers: count } = peerSetSizes(view, image);
-    const peers = Array.from({ length: count }, (_, i) => readPeer(view, image, i));
-    return { key: text(image + word(64), word(68)), display: text(image + word(72), word(76)), peers };
   }
 }

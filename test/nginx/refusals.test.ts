@@ -4,8 +4,8 @@ import { runCleanups } from "../support/harness.js";
 import { echo, httpPeer, type Peer } from "../support/peers.js";
 import { proxyHost, upstreamStep } from "../support/plans.js";
 import { RawClient, statuses } from "../support/raw-client.js";
-import { noNginx } from "./installation.js";
-import { OVER_OPENNJET, RequestNginx } from "./request-nginx.js";
+import { noNginx, OVER_OPENNJET } from "./installation.js";
+import { RequestNginx } from "./request-nginx.js";
 
 /**
  * Where NGINX takes what the embedded proxy refuses. None of it can be understood in two ways: NGINX reads it as one request,

@@ -17,7 +17,7 @@ import { makeCertificate } from "../support/certificates.js";
 import { makeRoutingTable } from "../support/core.js";
 import { cleanup, eventually } from "../support/harness.js";
 import { closedPort } from "../support/peers.js";
-import { installation } from "./installation.js";
+import { installation, OVER_OPENNJET } from "./installation.js";
 
 /** A server that understands the configuration of NGINX: which, and how it is started. */
 export interface Flavour {
@@ -25,9 +25,6 @@ export interface Flavour {
   /** Text of its configuration; `folder` is its own, for what else it needs. */
   configuration(options: NginxConfigurationOptions, folder: string): string;
 }
-
-/** True with `NJET_KIC_TEST_SERVER=opennjet`, which has the tests of requests run over OpenNJet. */
-export const OVER_OPENNJET = process.env.NJET_KIC_TEST_SERVER === "opennjet";
 
 const DEFAULT: Flavour = OVER_OPENNJET
   ? (await import("../opennjet/real-installation.js")).OPENNJET

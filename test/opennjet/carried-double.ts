@@ -6,9 +6,10 @@ import { silentLogger } from "../../controller/observability/logger.js";
 import { BackendsApi, OpenNjetApi } from "../../controller/proxies/opennjet/api/index.js";
 import { LOCATIONS_SERVER_NAME } from "../../controller/proxies/opennjet/configuration.js";
 import { dataPlane } from "../../controller/proxies/opennjet/data-plane.js";
+import type { NameHolder } from "../../controller/proxies/opennjet/locations/backend-names.js";
 import { LOCATIONS_SERVER_DIRECTIVES } from "../../controller/proxies/opennjet/locations/directives.js";
 import { HeldLocations } from "../../controller/proxies/opennjet/locations/held-locations.js";
-import { type Ledger, MemoryLedger } from "../../controller/proxies/opennjet/locations/ledger.js";
+import { type Ledger, type LedgerEntry, MemoryLedger } from "../../controller/proxies/opennjet/locations/ledger.js";
 import { LocationsCarrier } from "../../controller/proxies/opennjet/locations/locations-carrier.js";
 import { makeFolder } from "../cli/cli-support.js";
 import { DOUBLE_TOKEN, type DoubleOptions, OpenNjetDouble } from "../real/opennjet-double/index.js";
@@ -31,7 +32,8 @@ export interface CarriedDouble {
 
 export interface CarriedDoubleOptions extends Partial<DoubleOptions> {
   maxLocations?: number;
-  ledger?: Ledger;
+  ledger?: Ledger<LedgerEntry>;
+  names?: Ledger<NameHolder>;
   /** An OpenNJet that is there already. */
   over?: OpenNjetDouble;
 }
@@ -61,7 +63,7 @@ export async function startDouble(options: Partial<DoubleOptions> = {}): Promise
 
 /** A carrier that has begun and holds nothing. */
 export async function carriedDouble(options: CarriedDoubleOptions = {}): Promise<CarriedDouble> {
-  const { maxLocations = 300, ledger = new MemoryLedger(), over, ...rest } = options;
+  const { maxLocations = 300, ledger = new MemoryLedger(), names = new MemoryLedger(), over, ...rest } = options;
   const double = over ?? (await startDouble(rest));
   const api = closing(new OpenNjetApi({ origin: double.origin }));
   const backends = new BackendsApi({ origin: double.backendsOrigin, token: DOUBLE_TOKEN });
@@ -79,6 +81,7 @@ export async function carriedDouble(options: CarriedDoubleOptions = {}): Promise
         wait,
       }),
     backends,
+    names,
     plane: dataPlane({ port: http }, WORKERS, false),
     makeRunner: (onRestart) => {
       restarted = onRestart;

@@ -22,6 +22,7 @@ export async function carriedOver(njet: RequestNginx): Promise<{ carrier: Locati
     openLocations: () =>
       HeldLocations.open({ api: api.locations, server, ledger: new MemoryLedger(), now: Date.now, wait }),
     backends,
+    names: new MemoryLedger(),
     plane: dataPlane({ address: "127.0.0.1", port: njet.http }, 1, false),
     makeRunner: () => ({ start: async () => undefined, stop: async () => undefined, restarts: 0 }),
     ports: undefined,

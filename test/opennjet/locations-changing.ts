@@ -19,14 +19,11 @@ const ADDRESS = "0.0.0.0:80";
 /** What the double has as `$njet_kic_…` and `$pid`: variables that the static configuration or NGINX gives. */
 const VARIABLES = { $njet_kic_dollar: "$", $njet_kic_connection: "", $njet_kic_request_id: "$request_id", $pid: "1" };
 
-export interface Changing {
+export interface Changing extends Omit<Driven, "model"> {
   double: OpenNjetDouble;
   carrier: LocationsCarrier;
   http: number;
-  /** Sets the objects of a YAML text; gives what was refused. */
-  set(yaml: string): Promise<ApplyFailure[]>;
-  remove(yaml: string): Promise<ApplyFailure[]>;
-  /** The calls since the last look, those of locations before those of backends: `add (…)`, `remove (…)`, `marker`, and `post` of backends. */
+  /** The calls of both APIs since the last look, in their order: `add (…)`, `remove (…)`, `marker`, and `post` with a number of backends. */
   calls(): string[];
 }
 
@@ -41,6 +38,8 @@ export async function changing(maxLocations = 300): Promise<Changing> {
   const backends = new BackendsApi({ origin: double.backendsOrigin, token: DOUBLE_TOKEN });
   const wait = (milliseconds: number) => new Promise<void>((resolve) => setTimeout(resolve, milliseconds));
   const http = double.port(ADDRESS);
+  /** Each post, and after how many requests of the control API it came. */
+  const posted: [number, string][] = [];
   const carrier = new LocationsCarrier({
     prepare: async () => undefined,
     openLocations: () =>
@@ -51,7 +50,14 @@ export async function changing(maxLocations = 300): Promise<Changing> {
         now: Date.now,
         wait,
       }),
-    backends,
+    backends: {
+      list: () => backends.list(),
+      post(list) {
+        posted.push([double.requests.length, `post ${list.length}`]);
+        return backends.post(list);
+      },
+    },
+    names: new MemoryLedger(),
     plane: dataPlane({ port: http }, 1, false),
     makeRunner: () => ({ start: async () => undefined, stop: async () => undefined, restarts: 0 }),
     ports: undefined,
@@ -63,28 +69,48 @@ export async function changing(maxLocations = 300): Promise<Changing> {
   await carrier.listen();
   cleanup(() => carrier.close(0));
 
+  const { set, remove } = await drivenByObjects(carrier);
+  posted.length = 0;
+  let requests = double.requests.length;
+  return {
+    double,
+    carrier,
+    http,
+    set,
+    remove,
+    calls() {
+      const made: string[] = [];
+      for (const { method, path, body } of double.requests.slice(requests)) {
+        while (posted.length > 0 && posted[0][0] <= requests) made.push((posted.shift() as [number, string])[1]);
+        made.push(callText(method, path, body));
+        requests++;
+      }
+      made.push(...posted.splice(0).map(([, text]) => text));
+      return made;
+    },
+  };
+}
+
+/** What drives a carrier by objects, and the model that it does so by. */
+export interface Driven {
+  model: RoutingModel;
+  /** Sets the objects of a YAML text; gives what was refused. */
+  set(yaml: string): Promise<ApplyFailure[]>;
+  remove(yaml: string): Promise<ApplyFailure[]>;
+}
+
+/** A model without objects over a carrier that has begun, which is told so. */
+export async function drivenByObjects(carrier: LocationsCarrier): Promise<Driven> {
   const model = new RoutingModel({ checker: patternChecker(), source: "folder" });
   const planner = new Planner();
   const apply = async (changes: Parameters<RoutingModel["update"]>[0]) =>
     (await carrier.apply(planner.planChanges(model.update(changes)))).failures;
   await carrier.apply(planner.planFull(model.snapshot()));
   await carrier.complete();
-
-  let [requests, posts] = [double.requests.length, double.backends.posts.length];
   return {
-    double,
-    carrier,
-    http,
+    model,
     set: (yaml) => apply(parseYaml(yaml).map(changeOf)),
     remove: (yaml) => apply(parseYaml(yaml).map(removalOf)),
-    calls() {
-      const made = [
-        ...double.requests.slice(requests).map(({ method, path, body }) => callText(method, path, body)),
-        ...double.backends.posts.slice(posts).map((list) => `post ${list.length}`),
-      ];
-      [requests, posts] = [double.requests.length, double.backends.posts.length];
-      return made;
-    },
   };
 }
 

@@ -92,5 +92,5 @@ export function locationsOfRules(
 ): CarriedLocation[] {
   const hosts: CarriedHost[] = table.map(readHost);
   const patterns = table.map(({ pattern }) => pattern);
-  return hosts.flatMap((host) => locationsOf(host, patterns, upstreams));
+  return hosts.flatMap((host) => locationsOf(host, patterns, upstreams, (route) => route.replace(/\W/g, "_")));
 }

@@ -1,6 +1,8 @@
 /** What a server is given before it starts: a default certificate and its ports. */
+import { randomInt } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { createServer } from "node:net";
+import { errorCode } from "../../observability/logger.js";
 import { selfSigned } from "../self-signed.js";
 import type { NginxListener } from "./configured-values.js";
 import type { NginxFolder } from "./run-folder.js";
@@ -28,15 +30,33 @@ export function keepCertificate(
   return { chain: pair.chain, key: pair.key };
 }
 
+/**
+ * Where ports for 0 are looked for: below those that systems give to connections that go out (from 32,768 on with Linux), for such
+ * a connection could have the port before NGINX listens on it.
+ */
+const [LOWEST_FREE, HIGHEST_FREE] = [16_384, 32_768];
+/** Ports that are tried before the start is given up. */
+const TRIES = 64;
+
 /** The port of a listener; for 0 one that is free now. NGINX itself can't choose. */
-export function portOf({ address, port }: NginxListener): Promise<number> {
-  if (port !== 0) return Promise.resolve(port);
+export async function portOf({ address, port }: NginxListener): Promise<number> {
+  if (port !== 0) return port;
+  for (let tried = 1; ; tried++) {
+    const candidate = randomInt(LOWEST_FREE, HIGHEST_FREE);
+    try {
+      await probe(address, candidate);
+      return candidate;
+    } catch (error) {
+      if (errorCode(error) !== "EADDRINUSE" || tried === TRIES) throw error;
+    }
+  }
+}
+
+/** Rejects where nobody can listen there. */
+function probe(host: string | undefined, port: number): Promise<void> {
   return new Promise((resolve, reject) => {
     const server = createServer();
     server.once("error", reject);
-    server.listen({ host: address, port: 0 }, () => {
-      const found = server.address();
-      server.close(() => resolve(typeof found === "object" && found !== null ? found.port : 0));
-    });
+    server.listen({ host, port }, () => server.close(() => resolve()));
   });
 }

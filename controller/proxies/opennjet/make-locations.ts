@@ -9,12 +9,14 @@ import type { NginxFolder } from "../nginx/run-folder.js";
 import { BackendsApi, type OpenNjetApi } from "./api/index.js";
 import { LOCATIONS_SERVER_NAME } from "./configuration.js";
 import { dataPlane } from "./data-plane.js";
+import { isNameHolder } from "./locations/backend-names.js";
 import { HeldLocations } from "./locations/held-locations.js";
-import { FileLedger, MemoryLedger } from "./locations/ledger.js";
+import { FileLedger, isLedgerEntry, type Ledger, MemoryLedger } from "./locations/ledger.js";
 import { LocationsCarrier } from "./locations/locations-carrier.js";
 
 /** Beside the configuration: what OpenNJet was told, for the next controller. */
-const LEDGER = "locations.json";
+const LOCATIONS = "locations.json";
+const NAMES = "backend-names.json";
 
 export interface LocationsChoices {
   folder: NginxFolder;
@@ -36,6 +38,9 @@ export function locationsCarrier(choices: LocationsChoices): LocationsCarrier {
   const { folder, api, http, logger } = choices;
   const backends = new BackendsApi({ origin: "http://balancer", socketPath: folder.socket, token: folder.token });
   const wait = (milliseconds: number) => new Promise<void>((resolve) => setTimeout(resolve, milliseconds));
+  function ledger<T>(file: string, isEntry: (value: unknown) => value is T): Ledger<T> {
+    return folder.stays ? new FileLedger(join(folder.path, file), isEntry) : new MemoryLedger<T>();
+  }
   let claim: FolderClaim | undefined;
   let accessLog: AccessLogPipe | undefined;
   return new LocationsCarrier({
@@ -47,11 +52,12 @@ export function locationsCarrier(choices: LocationsChoices): LocationsCarrier {
       HeldLocations.open({
         api: api.locations,
         server: { addressPort: `${http.address ?? "0.0.0.0"}:${http.port}`, serverName: LOCATIONS_SERVER_NAME },
-        ledger: folder.stays ? new FileLedger(join(folder.path, LEDGER)) : new MemoryLedger(),
+        ledger: ledger(LOCATIONS, isLedgerEntry),
         now: Date.now,
         wait,
       }),
     backends,
+    names: ledger(NAMES, isNameHolder),
     plane: dataPlane(http, choices.workers ?? availableParallelism(), choices.proxyProtocol),
     makeRunner: choices.makeRunner,
     ports: choices.ports,

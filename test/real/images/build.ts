@@ -5,11 +5,14 @@
 import { spawn, spawnSync } from "node:child_process";
 import { cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { basename, dirname, join, relative } from "node:path";
+import { fileURLToPath } from "node:url";
 import type { Dockerfile, ImageStage, Instruction } from "./dockerfile.js";
 import { words } from "./dockerfile.js";
 
-/** What is not of the base image that this machine stands in for. */
-const MASKED = ["/tmp", "/work", "/root/.cache"];
+const ROOT = fileURLToPath(new URL("../../../", import.meta.url));
+const BESIDE = dirname(ROOT);
+/** What is not of the base image that this machine stands in for: temporary files, caches, and the project with what is beside it. */
+const MASKED = ["/tmp", "/root/.cache", BESIDE === "/" ? ROOT : BESIDE];
 /** As Debian's images have it: what is installed does not start. */
 const POLICY = "#!/bin/sh\nexit 101\n";
 /**
@@ -23,7 +26,7 @@ mount --make-rprivate /
 mount -t overlay overlay -o "lowerdir=$lower\${upper:+,upperdir=$upper,workdir=$work}" "$root"
 mount -t proc proc "$root/proc"
 mount --rbind /dev "$root/dev"
-for path in ${MASKED.join(" ")}; do if [ -d "$root$path" ]; then mount -t tmpfs -o mode=1777 tmpfs "$root$path"; fi; done
+for path in ${MASKED.map((path) => `'${path}'`).join(" ")}; do if [ -d "$root$path" ]; then mount -t tmpfs -o mode=1777 tmpfs "$root$path"; fi; done
 exec chroot`;
 
 /** A new folder for a layer: on another file system than this machine's own, since layers may not be part of each other. */

@@ -1,9 +1,9 @@
 /** Upstreams as entries of `/configuration/backends`. */
-import { createHash } from "node:crypto";
 import type { BalanceMethod, PeerState, Template } from "../../../../core-wasm/binding/source.js";
 import type { SessionCookie, Upstream, UpstreamTransport } from "../../../model/types.js";
 import { UnsupportedError } from "../../plan-step.js";
 import type { Backend, CookieAffinity } from "../api/backends-api.js";
+import { digest } from "./backend-names.js";
 import { variableOf } from "./values.js";
 
 /** Defaults of NGINX; the balancer has no others for backends. */
@@ -19,18 +19,23 @@ export function isNamedByObject(upstreamKey: string): boolean {
 }
 
 /**
- * Name of the backend of an upstream, or of a route where the upstream goes by its service: so that a location does not
- * depend on the service. Another protocol towards the peers is another backend: a location never meets peers of the wrong one.
+ * Name of the backend of an upstream with a name of its own. Another protocol towards the peers is another backend: a location
+ * never meets peers of the wrong one.
  */
-export function backendName(upstreamKey: string, route: string, { tls, protocol }: UpstreamTransport): string {
-  const identity = isNamedByObject(upstreamKey) ? upstreamKey : route;
+export function backendName(upstreamKey: string, transport: UpstreamTransport): string {
+  const { tls, protocol } = transport;
+  return `${backendLabel(upstreamKey)}-${digest(JSON.stringify([upstreamKey, tls, protocol]))}`;
+}
+
+/** What a backend of this upstream is called, for people. */
+export function backendLabel(upstreamKey: string): string {
   const [, namespace = "", object = ""] = upstreamKey.split("/");
-  const readable = `${namespace}-${object}`.replaceAll(/[^A-Za-z0-9._-]/g, "_").slice(0, 128);
-  const hash = createHash("sha256")
-    .update(JSON.stringify([identity, tls, protocol]))
-    .digest("hex")
-    .slice(0, 16);
-  return `${readable}-${hash}`;
+  return `${namespace}-${object}`.replaceAll(/[^A-Za-z0-9._-]/g, "_").slice(0, 128);
+}
+
+/** Whether a backend of this name was posted by this carrier. */
+export function isOwnName(name: string): boolean {
+  return /^[A-Za-z0-9._-]{1,128}-[0-9a-f]{16}$/.test(name);
 }
 
 /** Throws UnsupportedError where an upstream asks for what the balancer's API has no field for. */

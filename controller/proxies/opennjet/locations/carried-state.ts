@@ -6,7 +6,8 @@ import type { Upstream } from "../../../model/types.js";
 import type { Plan, PlanStep } from "../../../reconcile/plan.js";
 import { failureOf, UnsupportedError } from "../../plan-step.js";
 import type { ApplyFailure } from "../../proxy.js";
-import { requireCarried } from "./backends.js";
+import { allocateNames, mergedHolders, type NamedRoute, type NameHolder } from "./backend-names.js";
+import { backendLabel, requireCarried } from "./backends.js";
 import { hostPlace } from "./hosts.js";
 import {
   backendsOf,
@@ -14,6 +15,7 @@ import {
   type CarriedLocation,
   locationKey,
   locationsOf,
+  namedRoutesOf,
   readHost,
 } from "./location-set.js";
 import { MARKER_HOST, markerOf } from "./marker.js";
@@ -27,9 +29,11 @@ export class LocationLimitError extends Error {
 export interface CarriedState {
   hosts: ReadonlyMap<string, CarriedHost>;
   upstreams: ReadonlyMap<string, Upstream>;
+  /** Which names routes have, or may still have. */
+  names: readonly NameHolder[];
 }
 
-export const NOTHING: CarriedState = { hosts: new Map(), upstreams: new Map() };
+export const NOTHING: CarriedState = { hosts: new Map(), upstreams: new Map(), names: [] };
 
 /** All that a state is for OpenNJet. */
 export interface Carried {
@@ -55,12 +59,17 @@ export class PlannedState {
   readonly #failures = new Map<string, ApplyFailure>();
   readonly #hosts: Map<string, CarriedHost>;
   readonly #upstreams: Map<string, Upstream>;
+  /** Of all outcomes so far: each may have begun. */
+  #names: readonly NameHolder[];
 
+  /** `taken`: names that no other route may get. */
   constructor(
     private readonly before: CarriedState,
     private readonly plan: Plan,
     private readonly maxLocations: number,
+    private readonly taken: ReadonlySet<string> = new Set(),
   ) {
+    this.#names = before.names;
     this.#hosts = new Map(plan.full ? [] : before.hosts);
     this.#upstreams = new Map(plan.full ? [] : before.upstreams);
     for (const step of plan.steps) {
@@ -76,12 +85,14 @@ export class PlannedState {
   /** The state, and what it is for OpenNJet. */
   outcome(): Outcome {
     for (;;) {
-      const state = { hosts: this.#hosts, upstreams: this.#upstreams };
-      const carried = carry(state);
-      if (!("failed" in carried)) {
-        return { state: copy(state), carried, failures: [...this.#failures.values()] };
+      const made = carry({ hosts: this.#hosts, upstreams: this.#upstreams, names: this.#names }, this.taken);
+      if (!("failed" in made)) {
+        const { carried, names } = made;
+        this.#names = mergedHolders(this.#names, names);
+        const state = { hosts: new Map(this.#hosts), upstreams: new Map(this.#upstreams), names };
+        return { state, carried, failures: [...this.#failures.values()] };
       }
-      this.refuseHost(carried.failed, carried.error);
+      this.refuseHost(made.failed, made.error);
     }
   }
 
@@ -98,7 +109,7 @@ export class PlannedState {
     for (const one of this.plan.steps) {
       if (one.step === "set-host" || one.step === "set-upstream") this.#tell(one, error);
     }
-    if ("failed" in carry(this.before)) throw error;
+    if ("failed" in carry(this.before, this.taken)) throw error;
   }
 
   #take(step: PlanStep): void {
@@ -157,28 +168,40 @@ export class PlannedState {
   }
 }
 
-function carry(state: CarriedState): Carried | { failed: string; error: UnsupportedError } {
+type Carry = { carried: Carried; names: NameHolder[] } | { failed: string; error: UnsupportedError };
+
+function carry(state: CarriedState, taken: ReadonlySet<string>): Carry {
   const patterns: HostPattern[] = [MARKER_HOST, ...[...state.hosts.values()].map(({ rules }) => rules.pattern)];
   const upstreams = (key: string) => state.upstreams.get(key);
-  const carried: Carried = { locations: [], hostOf: new Map(), backends: new Map() };
+  const routes: (NamedRoute & { upstream: string })[] = [];
   for (const [place, host] of state.hosts) {
     try {
-      for (const location of locationsOf(host, patterns, upstreams)) {
-        carried.locations.push(location);
-        carried.hostOf.set(locationKey(location), place);
-      }
+      routes.push(...namedRoutesOf(host, patterns, upstreams));
     } catch (error) {
       if (!(error instanceof UnsupportedError)) throw error;
       return { failed: place, error };
     }
-    for (const [name, key] of backendsOf(host, upstreams)) carried.backends.set(name, key);
+  }
+  const upstreamOf = new Map(routes.map(({ route, upstream }) => [route, upstream]));
+  const label = ({ route }: NamedRoute) => backendLabel(upstreamOf.get(route) ?? "");
+  const names = allocateNames(
+    routes.map(({ route, target, shape }) => ({ route, target, shape })),
+    state.names,
+    taken,
+    label,
+  );
+  const nameOf = new Map(names.map(({ route, name }) => [route, name]));
+  const named = (route: string) => nameOf.get(route) ?? "";
+  const carried: Carried = { locations: [], hostOf: new Map(), backends: new Map() };
+  for (const [place, host] of state.hosts) {
+    for (const location of locationsOf(host, patterns, upstreams, named)) {
+      carried.locations.push(location);
+      carried.hostOf.set(locationKey(location), place);
+    }
+    for (const [name, key] of backendsOf(host, upstreams, named)) carried.backends.set(name, key);
   }
   carried.locations.push(markerOf([...carried.hostOf.keys()]));
-  return carried;
-}
-
-function copy({ hosts, upstreams }: CarriedState): CarriedState {
-  return { hosts: new Map(hosts), upstreams: new Map(upstreams) };
+  return { carried, names };
 }
 
 function restore<T>(to: Map<string, T>, from: ReadonlyMap<string, T>): void {

@@ -11,6 +11,9 @@ const MOST_WORD_BYTES = 4000;
 const ESCAPES: Readonly<Record<string, string>> = { '"': '\\"', "\\": "\\\\", "\n": "\\n", "\r": "\\r", "\t": "\\t" };
 /** The variable of the static configuration that has a dollar sign: text with variables can't have one otherwise. */
 const DOLLAR = "njet_kic_dollar";
+/** The bytes with ESCAPE_LOCATION and those with ESCAPE_HEADER in assembly/request/byte-classes.ts of the core. */
+const NOT_IN_LOCATION = /[^!#-;=?-[\]_a-z~]/g;
+const NOT_IN_HEADER = /[\x00-\x08\x0a-\x1f\x7f]/g;
 /** Tokens (RFC 9110 5.6.2), but for the dollar sign. */
 const HEADER_NAME = /^[A-Za-z0-9!#%&'*+.^_`|~-]+$/;
 
@@ -22,6 +25,20 @@ export function quotedText(text: string): string {
 /** A text that NGINX fills in: its literals and variables. Groups of a pattern only where `groups`. */
 export function quotedTemplate(template: Template, groups = false): string {
   return word(template.map((part) => partText(part, groups)).join(""));
+}
+
+/** As quotedTemplate, for the Location of a redirect: what can't stand in one is an escape, as the core writes it. */
+export function quotedLocation(template: Template): string {
+  return quotedTemplate(
+    template.map((part) => (typeof part === "string" ? percentEncoded(part, NOT_IN_LOCATION) : part)),
+  );
+}
+
+/** As quotedTemplate, for the value of a header: control characters are escapes, as the core writes them. */
+export function quotedHeaderValue(template: Template): string {
+  return quotedTemplate(
+    template.map((part) => (typeof part === "string" ? percentEncoded(part, NOT_IN_HEADER) : part)),
+  );
 }
 
 /** A word that was put together from parts that are escaped. */
@@ -51,6 +68,13 @@ export function wholeNumber(number: number): string {
   if (!Number.isSafeInteger(number) || number < 0)
     throw new UnsupportedError(`${number} is no number for configuration text`);
   return String(number);
+}
+
+/** `bars`: a pattern for one byte, as a character. */
+function percentEncoded(text: string, bars: RegExp): string {
+  const bytes = Buffer.from(text, "utf8").toString("latin1");
+  const hex = (byte: string) => `%${byte.charCodeAt(0).toString(16).toUpperCase().padStart(2, "0")}`;
+  return Buffer.from(bytes.replaceAll(bars, hex), "latin1").toString("utf8");
 }
 
 function escaped(text: string): string {

@@ -17,7 +17,7 @@ type Held = Named & { state: "sure" | "adding" | "removing" };
 export interface HeldLocationsParts {
   api: LocationsApi;
   server: ServerAddress;
-  ledger: Ledger;
+  ledger: Ledger<LedgerEntry>;
   /** Milliseconds; for how long names that went are remembered. */
   now(): number;
   wait(milliseconds: number): Promise<void>;

@@ -12,38 +12,42 @@ export interface LedgerEntry extends Pick<CarriedLocation, "rule" | "name"> {
   removed?: number;
 }
 
-export interface Ledger {
-  read(): Promise<LedgerEntry[]>;
-  write(entries: readonly LedgerEntry[]): Promise<void>;
+export interface Ledger<T> {
+  read(): Promise<T[]>;
+  /** In place of all that was written before. */
+  write(entries: readonly T[]): Promise<void>;
 }
 
 /** A ledger that ends with its process. */
-export class MemoryLedger implements Ledger {
-  private entries: readonly LedgerEntry[] = [];
+export class MemoryLedger<T> implements Ledger<T> {
+  private entries: readonly T[] = [];
 
-  async read(): Promise<LedgerEntry[]> {
+  async read(): Promise<T[]> {
     return [...this.entries];
   }
 
-  async write(entries: readonly LedgerEntry[]): Promise<void> {
+  async write(entries: readonly T[]): Promise<void> {
     this.entries = [...entries];
   }
 }
 
-/** A ledger in a file of mode 0600, replaced whole. One that can't be read counts as empty. */
-export class FileLedger implements Ledger {
-  constructor(private readonly path: string) {}
+/** A ledger in a file of mode 0600, replaced whole. One that can't be read counts as empty, and so does a wrong entry. */
+export class FileLedger<T> implements Ledger<T> {
+  constructor(
+    private readonly path: string,
+    private readonly isEntry: (value: unknown) => value is T,
+  ) {}
 
-  async read(): Promise<LedgerEntry[]> {
+  async read(): Promise<T[]> {
     try {
       const entries: unknown = JSON.parse(await readFile(this.path, "utf8"));
-      return Array.isArray(entries) ? entries.filter(isEntry) : [];
+      return Array.isArray(entries) ? entries.filter(this.isEntry) : [];
     } catch {
       return [];
     }
   }
 
-  async write(entries: readonly LedgerEntry[]): Promise<void> {
+  async write(entries: readonly T[]): Promise<void> {
     const temporary = `${this.path}.${randomBytes(6).toString("hex")}`;
     try {
       const file = await open(temporary, "wx", 0o600);
@@ -61,7 +65,7 @@ export class FileLedger implements Ledger {
   }
 }
 
-function isEntry(value: unknown): value is LedgerEntry {
+export function isLedgerEntry(value: unknown): value is LedgerEntry {
   if (typeof value !== "object" || value === null) return false;
   const { rule, name, removed } = value as Record<string, unknown>;
   const known = (rule === "" || rule === "~") && typeof name === "string";

@@ -5,6 +5,8 @@ import { UnsupportedError } from "../../plan-step.js";
 import {
   literalText,
   quotedHeaderName,
+  quotedHeaderValue,
+  quotedLocation,
   quotedTemplate,
   quotedText,
   timeText,
@@ -64,7 +66,7 @@ export function answerBody(action: Exclude<Action, ProxyAction>): string {
   const lines = addedHeaders(action.headers ?? []);
   const status = wholeNumber(action.status);
   if (action.kind === "redirect")
-    return [...lines, directive("return", status, quotedTemplate(action.location))].join(" ");
+    return [...lines, directive("return", status, quotedLocation(action.location))].join(" ");
   if (action.status === 444 || action.status < 200)
     throw new UnsupportedError(`NGINX answers nothing for the status ${status}`);
   // The proxy's own page.
@@ -142,7 +144,7 @@ function requestHeaders(changes: readonly HeaderChange[], module: "proxy" | "grp
     }
     if (change.op !== "set-request" || FRAMING.has(change.name.toLowerCase())) continue;
     quotedHeaderName(change.name);
-    told.set(change.name.toLowerCase(), { name: change.name, value: quotedTemplate(change.value) });
+    told.set(change.name.toLowerCase(), { name: change.name, value: quotedHeaderValue(change.value) });
   }
   for (const { name, value } of told.values())
     lines.push(directive(`${module}_set_header`, quotedHeaderName(name), value));
@@ -166,7 +168,7 @@ function addedHeaders(changes: readonly HeaderChange[]): string[] {
   const lines: string[] = [];
   for (const change of changes) {
     if (change.op !== "add-response" || FRAMING.has(change.name.toLowerCase())) continue;
-    const parameters = [quotedHeaderName(change.name), quotedTemplate(change.value)];
+    const parameters = [quotedHeaderName(change.name), quotedHeaderValue(change.value)];
     lines.push(directive("add_header", ...parameters, ...(change.always ? ["always"] : [])));
   }
   return lines;

@@ -3,6 +3,7 @@ import { createHash } from "node:crypto";
 import type { HostPattern, HostRules } from "../../../../core-wasm/binding/source.js";
 import type { Upstream, UpstreamTransport } from "../../../model/types.js";
 import { UnsupportedError } from "../../plan-step.js";
+import { digest, type NamedRoute, routeIdentity } from "./backend-names.js";
 import { backendName, isNamedByObject } from "./backends.js";
 import { all, conditionText, type Expression, equalTo, not } from "./expression.js";
 import { type HostCase, hostCases } from "./host-cases.js";
@@ -42,6 +43,11 @@ export function readHost(rules: HostRules): CarriedHost {
 /** Upstreams by their key. */
 export type UpstreamLookup = (key: string) => Upstream | undefined;
 
+/** The backend of a route whose upstream has no name of its own, by the identity of the route. */
+export type RouteNames = (route: string) => string;
+
+const UNNAMED: RouteNames = () => "";
+
 /**
  * The locations of a host where there are these patterns. Throws UnsupportedError where they become too long among them, or
  * where an upstream asks for what a location can't have.
@@ -50,12 +56,13 @@ export function locationsOf(
   { rules, cases }: CarriedHost,
   patterns: Iterable<HostPattern>,
   upstreams: UpstreamLookup,
+  names: RouteNames,
 ): CarriedLocation[] {
   const { pattern } = rules;
   const host = hostExpression(pattern, patterns);
   return cases.map((one) => {
     try {
-      const body = bodyOf(pattern, one, upstreams);
+      const body = bodyOf(pattern, one, upstreams, names);
       return pattern.kind === "default" ? lastResort(body) : conditional(all(host, one.when), body);
     } catch (error) {
       if (!(error instanceof UnsupportedError)) throw error;
@@ -64,29 +71,66 @@ export function locationsOf(
   });
 }
 
+/** The routes of a host whose backends have no names of their own. Throws as locationsOf does. */
+export function namedRoutesOf(
+  host: CarriedHost,
+  patterns: Iterable<HostPattern>,
+  upstreams: UpstreamLookup,
+): (NamedRoute & { upstream: string })[] {
+  const shapes = locationsOf(host, patterns, upstreams, UNNAMED);
+  return host.cases.flatMap(({ action, place }, i) => {
+    if (action.kind !== "proxy" || isNamedByObject(action.upstream)) return [];
+    const { upstream } = action;
+    const { tls, protocol } = transportOf(upstream, upstreams);
+    const route = routeIdentity(hostPlace(host.rules.pattern), place);
+    const target = JSON.stringify([upstream, tls, protocol]);
+    return [{ route, target, shape: digest(locationKey(shapes[i])), upstream }];
+  });
+}
+
 /** Names of the backends of a host, with the upstream of each. Two routes may have one upstream, and a backend each. */
-export function backendsOf({ rules, cases }: CarriedHost, upstreams: UpstreamLookup): Map<string, string> {
+export function backendsOf(
+  { rules, cases }: CarriedHost,
+  upstreams: UpstreamLookup,
+  routeNames: RouteNames,
+): Map<string, string> {
   const names = new Map<string, string>();
   for (const { action, place } of cases) {
-    if (action.kind === "proxy") names.set(nameOf(rules.pattern, place, action.upstream, upstreams), action.upstream);
+    if (action.kind !== "proxy") continue;
+    names.set(nameOf(rules.pattern, place, action.upstream, upstreams, routeNames), action.upstream);
   }
   return names;
 }
 
-function bodyOf(pattern: HostPattern, { action, place, route }: HostCase, upstreams: UpstreamLookup): string {
+function bodyOf(
+  pattern: HostPattern,
+  { action, place, route }: HostCase,
+  upstreams: UpstreamLookup,
+  names: RouteNames,
+): string {
   if (action.kind !== "proxy") return answerBody(action);
-  const upstream = upstreams(action.upstream);
-  if (upstream?.sessionCookie !== undefined && !isNamedByObject(action.upstream)) {
+  if (upstreams(action.upstream)?.sessionCookie !== undefined && !isNamedByObject(action.upstream)) {
     throw new UnsupportedError(
       "a session cookie of an Ingress needs the carrier core: its paths have backends of their own here",
     );
   }
-  const backend = nameOf(pattern, place, action.upstream, upstreams);
-  return proxyBody(action, { backend, transport: upstream?.transport ?? PLAIN_TRANSPORT, path: route?.path });
+  const backend = nameOf(pattern, place, action.upstream, upstreams, names);
+  return proxyBody(action, { backend, transport: transportOf(action.upstream, upstreams), path: route?.path });
 }
 
-function nameOf(pattern: HostPattern, place: string, upstream: string, upstreams: UpstreamLookup): string {
-  return backendName(upstream, `${hostPlace(pattern)}\n${place}`, upstreams(upstream)?.transport ?? PLAIN_TRANSPORT);
+function nameOf(
+  pattern: HostPattern,
+  place: string,
+  upstream: string,
+  upstreams: UpstreamLookup,
+  names: RouteNames,
+): string {
+  if (isNamedByObject(upstream)) return backendName(upstream, transportOf(upstream, upstreams));
+  return names(routeIdentity(hostPlace(pattern), place));
+}
+
+function transportOf(upstream: string, upstreams: UpstreamLookup): UpstreamTransport {
+  return upstreams(upstream)?.transport ?? PLAIN_TRANSPORT;
 }
 
 /**
@@ -94,15 +138,15 @@ function nameOf(pattern: HostPattern, place: string, upstream: string, upstreams
  * name. So a location of another body is another location, which can be there before the old one goes.
  */
 function conditional(when: Expression, body: string): CarriedLocation {
-  return { rule: "", name: conditionText(all(when, not(equalTo("uri", digest(body))))), body };
+  return { rule: "", name: conditionText(all(when, not(equalTo("uri", bodyDigest(body))))), body };
 }
 
 /** What no condition takes: OpenNJet looks at other locations after all conditional ones, at patterns before `location /`. No path begins
  * with the digest. */
 function lastResort(body: string): CarriedLocation {
-  return { rule: "~", name: `^(?!${digest(body)})`, body };
+  return { rule: "~", name: `^(?!${bodyDigest(body)})`, body };
 }
 
-function digest(body: string): string {
+function bodyDigest(body: string): string {
   return createHash("sha256").update(body).digest("hex").slice(0, 12);
 }

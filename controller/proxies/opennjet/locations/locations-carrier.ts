@@ -6,9 +6,11 @@ import type { NginxRunner } from "../../nginx/nginx-proxy.js";
 import { PeerStates } from "../../peer-states.js";
 import type { ApplyFailure, Proxy as DrivenProxy, PeerStateChange } from "../../proxy.js";
 import type { Backend, BackendsApi } from "../api/index.js";
-import { backendOf } from "./backends.js";
+import { mergedHolders, type NameHolder } from "./backend-names.js";
+import { backendOf, isOwnName } from "./backends.js";
 import { type Carried, type CarriedState, NOTHING, type Outcome, PlannedState } from "./carried-state.js";
 import type { HeldLocations } from "./held-locations.js";
+import type { Ledger } from "./ledger.js";
 import { type CarriedLocation, locationKey } from "./location-set.js";
 import { askForMarker, type DataPlane, isMarker } from "./marker.js";
 
@@ -18,6 +20,8 @@ export interface LocationsCarrierParts {
   /** What OpenNJet may hold already is known to it. */
   openLocations(): Promise<HeldLocations>;
   backends: Pick<BackendsApi, "post" | "list">;
+  /** The names that routes have, kept over restarts of the controller. */
+  names: Ledger<NameHolder>;
   plane: DataPlane;
   /** `onRestart` is to be called when OpenNJet was started anew, with nothing of what it was told. */
   makeRunner(onRestart: () => void): NginxRunner;
@@ -50,6 +54,9 @@ export class LocationsCarrier implements DrivenProxy {
   #state: CarriedState = NOTHING;
   #carried: Carried | undefined;
   #posted: readonly Backend[] | undefined;
+  /** Backends from before this controller: locations from before may name them. */
+  #inherited: readonly Backend[] = [];
+  #noted: readonly NameHolder[] = [];
   #generation = "";
   #completed = false;
   #settled = false;
@@ -68,6 +75,7 @@ export class LocationsCarrier implements DrivenProxy {
       await this.parts.prepare();
       await this.#runner.start();
       this.#held = await this.parts.openLocations();
+      await this.#inherit();
     } catch (error) {
       await this.#runner.stop(0);
       await this.parts.release();
@@ -83,7 +91,7 @@ export class LocationsCarrier implements DrivenProxy {
 
   apply(plan: Plan): Promise<{ generation: string; failures: ApplyFailure[] }> {
     return this.#inTurn(async () => {
-      const planned = new PlannedState(this.#state, plan, this.parts.maxLocations);
+      const planned = this.#planned(plan, this.parts.maxLocations);
       const outcome = await this.#reach(planned);
       this.#generation = plan.generation;
       for (const failure of outcome.failures) this.parts.logger.warn("step refused", { ...failure });
@@ -95,9 +103,8 @@ export class LocationsCarrier implements DrivenProxy {
   complete(): Promise<void> {
     return this.#inTurn(async () => {
       this.#completed = true;
-      await this.#reach(
-        new PlannedState(this.#state, { generation: this.#generation, full: false, steps: [] }, Infinity),
-      );
+      this.#inherited = [];
+      await this.#reach(this.#planned({ generation: this.#generation, full: false, steps: [] }, Infinity));
     });
   }
 
@@ -129,6 +136,8 @@ export class LocationsCarrier implements DrivenProxy {
     for (;;) {
       const outcome = planned.outcome();
       const { carried, state } = outcome;
+      // Noted before a name can mean what it says: who comes after us has to know.
+      await this.#persist(() => this.#note(mergedHolders(this.#noted, state.names)));
       // Those of before stay until no location names them any more.
       await this.#persist(() => this.#post(carried, state, this.#posted));
       const refused = await this.#persist(() => held.reach(carried.locations, !this.#completed));
@@ -139,18 +148,20 @@ export class LocationsCarrier implements DrivenProxy {
         continue;
       }
       const before = this.#carried?.locations.find(isMarker);
-      this.#state = state;
+      const names = this.#completed ? state.names : mergedHolders(this.#state.names, state.names);
+      this.#state = { ...state, names };
       this.#carried = carried;
       const changed = before?.name !== carried.locations.find(isMarker)?.name;
       if (changed && !(await this.#isWithWorkers(carried.locations))) await this.#repair(false);
       await this.#persist(() => this.#post(carried, state));
+      await this.#persist(() => this.#note(names));
       if (this.#completed) this.#settled = true;
       return outcome;
     }
   }
 
   /** Sends backends where they differ; `besides`: those that are to stay as well. */
-  async #post(carried: Carried, state: CarriedState, besides: readonly Backend[] = []): Promise<void> {
+  async #post(carried: Carried, state: CarriedState, besides = this.#inherited): Promise<void> {
     const backends = new Map(besides.map((backend) => [backend.name, backend]));
     for (const [name, key] of carried.backends) {
       const states = new Map(this.#peerStates.of(key).map((one) => [`${one.address} ${one.port}`, one.state]));
@@ -163,6 +174,26 @@ export class LocationsCarrier implements DrivenProxy {
     if (late.length > 0) this.parts.logger.warn("workers are late with backends", { workers: late });
     for (const failure of failures) this.parts.logger.warn("the balancer refused a backend", { ...failure });
     this.#posted = wanted;
+  }
+
+  /** Takes over what a controller before this one has posted, and the names that it gave. */
+  async #inherit(): Promise<void> {
+    const { backends, names } = this.parts;
+    this.#noted = await names.read();
+    this.#state = { ...NOTHING, names: this.#noted };
+    const posted = await this.#persist(() => backends.list());
+    this.#inherited = posted.filter(({ name }) => isOwnName(name));
+    this.#posted = this.#inherited;
+  }
+
+  #planned(plan: Plan, maxLocations: number): PlannedState {
+    return new PlannedState(this.#state, plan, maxLocations, new Set(this.#posted?.map(({ name }) => name)));
+  }
+
+  async #note(names: readonly NameHolder[]): Promise<void> {
+    if (isDeepStrictEqual(names, this.#noted)) return;
+    await this.parts.names.write(names);
+    this.#noted = names;
   }
 
   /** True once each worker shows that it has this set; false if one does not in a while. */

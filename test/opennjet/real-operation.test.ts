@@ -1,0 +1,91 @@
+import { beforeAll, describe, expect, it } from "vitest";
+import { nativeCore } from "../../controller/proxies/nginx/parts.js";
+import { makeFolder, put, startRun } from "../cli/cli-support.js";
+import { ingress, service } from "../cli/objects.js";
+import { until } from "../nginx/driven-nginx.js";
+import { cleanUpAfterEach, closing, eventually } from "../support/harness.js";
+import { ask } from "../support/http-client.js";
+import { Load } from "../support/load.js";
+import { httpPeer } from "../support/peers.js";
+import { noOpenNjet } from "./real-installation.js";
+import { HOST, namedPeer, OPENNJET, runFolder, shopFolder } from "./real-shop.js";
+
+cleanUpAfterEach();
+
+const CHECKED = `
+  annotations:
+    njet.org/health-checks: "true"
+    njet.org/health-check-path: /healthz
+    njet.org/health-check-interval: 200ms
+`;
+
+describe.skipIf(noOpenNjet)("an OpenNJet that is driven", () => {
+  beforeAll(async () => {
+    await nativeCore();
+  }, 600_000);
+
+  it("keeps its workers while the endpoints of a service change under load, and no request fails", async () => {
+    const folder = await shopFolder();
+    const run = runFolder();
+    const ports = { one: (await namedPeer("first")).port, two: (await namedPeer("second")).port };
+    const running = await startRun(folder, ...OPENNJET, "--run-dir", run.path);
+    const before = await run.client().state();
+    const load = new Load(running.http, HOST);
+    for (const [body, port] of [
+      ["first", ports.one],
+      ["second", ports.two],
+      ["first", ports.one],
+    ] as const) {
+      await load.more(50);
+      put(folder, "one.yaml", service("one", "127.0.0.1", port));
+      await eventually(() => load.latest === body, 30_000);
+    }
+    await load.stop();
+    expect(load.failures).toEqual([]);
+    const after = await run.client().state();
+    expect([after.master, after.workers.map(({ pid }) => pid)]).toEqual([
+      before.master,
+      before.workers.map(({ pid }) => pid),
+    ]);
+  });
+
+  it("leaves out a peer while its health check fails, and takes it back, with the same workers", async () => {
+    let healthy = true;
+    const peer = await closing(
+      await httpPeer((request, response) => {
+        response.statusCode = request.url === "/healthz" && !healthy ? 503 : 200;
+        response.end("checked");
+      }),
+    );
+    const folder = makeFolder();
+    const run = runFolder();
+    put(folder, "one.yaml", service("one", "127.0.0.1", peer.port));
+    put(
+      folder,
+      "shop.yaml",
+      ingress("shop", HOST, "one").replace("metadata: { name: shop }\n", `metadata:\n  name: shop${CHECKED}`),
+    );
+    const running = await startRun(folder, ...OPENNJET, "--run-dir", run.path);
+    const status = async () => (await ask(running.http, { host: HOST })).status;
+    const { workers } = await run.client().state();
+    expect(await status()).toBe(200);
+    healthy = false;
+    await until("the peer is left out", async () => (await status()) === 503);
+    healthy = true;
+    await until("the peer is back", async () => (await status()) === 200);
+    expect((await run.client().state()).workers.map(({ pid }) => pid)).toEqual(workers.map(({ pid }) => pid));
+  });
+
+  it("writes the access log to standard output, one JSON line a request, unless there is to be none", async () => {
+    const options = OPENNJET.filter((option) => option !== "--no-access-log");
+    const logging = await startRun(await shopFolder(), ...options);
+    await ask(logging.http, { host: HOST, path: "/tea?x=1" });
+    await eventually(() => logging.stdout.endsWith("\n"), 30_000);
+    expect(JSON.parse(logging.stdout)).toMatchObject({ host: HOST, target: "/tea?x=1", status: 200 });
+    const silent = await startRun(await shopFolder(), ...OPENNJET);
+    expect((await ask(silent.http, { host: HOST, path: "/tea?x=1" })).status).toBe(200);
+    silent.process.kill("SIGTERM");
+    expect((await silent.ended).status).toBe(0);
+    expect(silent.stdout).toBe("");
+  });
+});
