@@ -5,6 +5,7 @@ import { ControlClient } from "../../controller/proxies/nginx/control-client.js"
 import { OpenNjetApi } from "../../controller/proxies/opennjet/api/index.js";
 import { makeFolder, put } from "../cli/cli-support.js";
 import { ingress, service } from "../cli/objects.js";
+import { until } from "../nginx/driven-nginx.js";
 import { cleanup, closing } from "../support/harness.js";
 import { httpPeer } from "../support/peers.js";
 
@@ -48,7 +49,11 @@ export function runFolder() {
     const state = await client()
       .state()
       .catch(() => undefined);
-    if (state !== undefined) process.kill(state.master, "SIGTERM");
+    if (state === undefined) return;
+    const { master } = state;
+    process.kill(master, "SIGTERM");
+    // The folder can't be taken away before.
+    await until("OpenNJet ends", () => !existsSync(`/proc/${master}`));
   });
   return { path, inside, plane, client, api };
 }
