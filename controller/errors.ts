@@ -284,6 +284,10 @@ const FILE_ENTRIES = {
 
 /** Errors of the core: a wrong image, source or call, never a request. */
 const CORE_ENTRIES = {
+  CORE_UNREADABLE: {
+    meaning: "core.wasm could not be fetched or compiled.",
+    remedy: "Check its address; where a runtime compiles nothing, hand in a WebAssembly.Module.",
+  },
   CORE_ABI_VERSION: {
     meaning: "The core has another ABI version than its binding.",
     remedy: "Use core.wasm and the binding of one release.",

@@ -22,6 +22,7 @@ const LAYERS = [
   ["controller/resources"],
   ["controller/observability", "controller/errors.ts", "controller/core-file.ts", "controller/private-folder.ts"],
   ["core-wasm/hosts"],
+  ["core-wasm/module"],
   ["core-wasm/binding"],
 ];
 const CORE = "core-wasm/assembly";
@@ -76,6 +77,7 @@ function importsOf(file: string): Import[] {
 
 /** The source behind an import: `.js` in TypeScript, none in AssemblyScript. */
 function withExtension(path: string): string {
+  if (path.endsWith(".wasm")) return path;
   return path.endsWith(".js") ? `${path.slice(0, -3)}.ts` : path.endsWith(".ts") ? path : `${path}.ts`;
 }
 
@@ -90,7 +92,7 @@ function layerOf(file: string): number {
 }
 
 const hosts = sources("core-wasm/hosts").filter((file) => !file.startsWith(ENVOY_FILTER));
-const files = [...sources("controller"), ...hosts, ...sources("core-wasm/binding")];
+const files = [...sources("controller"), ...hosts, ...sources("core-wasm/module"), ...sources("core-wasm/binding")];
 const imports = files.flatMap(importsOf);
 const inner = imports.filter(({ to }) => to.startsWith("controller/") || to.startsWith("core-wasm/"));
 
@@ -128,7 +130,9 @@ describe("the parts", () => {
   });
 
   it("use each package in its places", () => {
-    const packages = imports.filter(({ to }) => !to.startsWith("controller/") && !to.startsWith("core-wasm/"));
+    const packages = imports.filter(
+      ({ to }) => !to.startsWith("controller/") && !to.startsWith("core-wasm/") && to !== "core.wasm",
+    );
     const wrong = packages.filter(({ from, to }) => !to.startsWith("node:") && !PACKAGES[to]?.includes(partOf(from)));
     expect(wrong.map(told)).toEqual([]);
   });
@@ -154,6 +158,11 @@ describe("the core", () => {
       .flatMap(importsOf)
       .filter(({ to }) => !to.startsWith(ENVOY_FILTER) && partOf(to) !== CORE);
     expect(wrong.map(told)).toEqual([]);
+  });
+
+  it("is imported as a module where the runtime compiles none, and read or fetched elsewhere", () => {
+    const importing = imports.filter(({ to }) => to === "core.wasm").map(({ from }) => from);
+    expect(importing).toEqual(["core-wasm/module/workerd.ts"]);
   });
 
   it("has a layout of images that needs nothing else", () => {
@@ -189,7 +198,7 @@ describe("ARCHITECTURE.md", () => {
 
   it("lists the layers that are held here", () => {
     const section = text.split("### What may import what")[1].split("\n## ")[0];
-    const listed = [...section.matchAll(/^\d\. (.*)$/gm)].map(([, line]) =>
+    const listed = [...section.matchAll(/^\d+\. (.*)$/gm)].map(([, line]) =>
       [...line.matchAll(/`([^`]+)`/g)].map(([, part]) => part).filter((part) => part !== "core.wasm"),
     );
     expect(listed).toEqual([...LAYERS, [CORE]]);

@@ -19,6 +19,8 @@ local ACKNOWLEDGE_TIME = 5
 --- Seconds that another writer may take.
 local WRITER_TIME = 5
 local POLL = 0.001
+--- A look whether late workers are still there takes a file read for each.
+local POLLS_UNTIL_SURE = 16
 local GENERATION = "^[%w._:-]*$"
 local LONGEST_GENERATION = 256
 
@@ -76,22 +78,15 @@ local function write(records, options)
   end
 end
 
---- Ids of the workers that have not acknowledged batch `seq`.
-local function late_workers(seq)
-  local late = {}
-  for id = 0, ngx.worker.count() - 1 do
-    local worker = store.worker(id)
-    if not worker or worker.seq < seq then late[#late + 1] = id end
-  end
-  return late
-end
-
+--- Waits until all workers have acknowledged batch `seq`: ids of those that have not. Who has died meanwhile is not waited for.
 local function await_workers(seq)
   local deadline = ngx.now() + ACKNOWLEDGE_TIME
-  local late = late_workers(seq)
+  local late = store.late_workers(seq)
+  local polls = 0
   while #late > 0 and ngx.now() < deadline and not ngx.worker.exiting() do
     ngx.sleep(POLL)
-    late = late_workers(seq)
+    polls = polls + 1
+    late = store.late_workers(seq, polls % POLLS_UNTIL_SURE == 0)
   end
   return late
 end
@@ -99,8 +94,8 @@ end
 --- What workers could not load of a batch, each piece once.
 local function add_worker_failures(seq, failures)
   local said = {}
-  for id = 0, ngx.worker.count() - 1 do
-    for _, failure in ipairs(cjson.decode(store.failures(id, seq) or "[]") or {}) do
+  for _, json in ipairs(store.failures(seq)) do
+    for _, failure in ipairs(cjson.decode(json) or {}) do
       local name = record.name(failure.kind, failure.key)
       if not said[name] then failures[#failures + 1] = failure end
       said[name] = true

@@ -9,6 +9,7 @@ local jit = require "jit"
 local bit = require "bit"
 local record = require "balancer.state.record"
 local store = require "balancer.state.store"
+local workers = require "balancer.state.workers"
 local bxor = bit.bxor
 
 ffi.cdef "int poll(void *fds, unsigned long count, int milliseconds);"
@@ -125,18 +126,16 @@ local function take_everything(failures)
   for _, name in ipairs(gone) do take(name, failures) end
 end
 
---- Worker number in which requests are served; nil in processes that serve none, and in workers that are ending: their place
--- is another one's already.
-local function place()
-  if ngx.worker.exiting() then return nil end
-  return ngx.worker.id()
+--- Nobody waits for a worker that is ending.
+local function leave()
+  store.set_failures(nil)
+  workers.leave()
 end
 
 local function acknowledge(failures)
-  local worker = place()
-  if not worker then return end
-  store.set_failures(worker, in_force, #failures > 0 and cjson.encode(failures) or nil)
-  store.acknowledge(worker, ngx.worker.pid(), in_force, low, high, count)
+  if ngx.worker.exiting() then return leave() end
+  store.set_failures(#failures > 0 and cjson.encode(failures) or nil, in_force)
+  store.acknowledge(in_force, low, high, count)
 end
 
 --- KiB of garbage that each batch has to take away; more than it leaves.
@@ -171,13 +170,16 @@ function follower.catch_up()
   if seq ~= in_force then advance(seq) end
 end
 
+--- `premature`: the worker has been told to end.
 local function tick(premature)
-  if not premature then follower.catch_up() end
+  if premature then leave() else follower.catch_up() end
 end
 
---- Brings a worker that starts to the full state, before it serves anybody, and keeps it there.
+--- Brings a worker that starts to the full state, before it serves anybody, and keeps it there. Nothing in processes that serve
+-- no requests.
 function follower.start()
   if not ngx.worker.id() then return end
+  workers.enter()
   local waited = 0
   while store.is_unfinished() and waited < WAIT_FOR_WRITER do
     ffi.C.poll(nil, 0, 1)

@@ -5,7 +5,7 @@
 
 import { pad4, S_COOKIE, SETTING_HEADER, TAG_ERROR_REDIRECT, TAG_ERROR_RETURN } from "./image/layout";
 import { validateShard } from "./image/validate";
-import { alloc as allocate, inMemory, free as release, usedBytes } from "./memory/heap";
+import { alloc as allocate, give, inMemory, isGiven, free as release, usedBytes } from "./memory/heap";
 import { MODE_BODY, MODE_HEADER, MODE_LOCATION, overflowed, render } from "./request/render";
 import { E_LIMIT, E_MEMORY, E_POINTER, E_STATE, OK } from "./status";
 import {
@@ -18,7 +18,6 @@ import {
   growArray,
   isContext,
   keepTrace,
-  looksLikeContext,
   X_COUNTS,
   X_SCRATCH,
   X_TABLE,
@@ -54,12 +53,14 @@ export function abi_version(): u32 {
 
 /** Memory for the caller: at least `size` bytes, 16-byte aligned; 0 if it can't be had. May move the memory. */
 export function alloc(size: u32): usize {
-  return allocate(size);
+  return give(allocate(size));
 }
 
 /** Gives back what `alloc` or a compile gave: OK, or E_POINTER. */
 export function free(pointer: usize): i32 {
-  return release(pointer) ? OK : E_POINTER;
+  if (!isGiven(pointer, 0)) return E_POINTER;
+  release(pointer);
+  return OK;
 }
 
 /** Bytes in use by everything that lives in the core. */
@@ -147,7 +148,7 @@ export function peers_find(table: usize, key: usize, length: u32): usize {
 
 /** Lets go of what the last decision refers to, so that replaced shards can be freed before the next request. */
 export function release_decision(ctx: usize): i32 {
-  if (!looksLikeContext(ctx)) return E_POINTER;
+  if (!isContext(ctx)) return E_POINTER;
   releaseDecision(ctx);
   return OK;
 }
@@ -157,7 +158,7 @@ export function release_decision(ctx: usize): i32 {
  * length, the text at the word "rendered text" of the context. Valid until the next call of `route`.
  */
 export function render_setting(ctx: usize, index: u32): i32 {
-  if (!looksLikeContext(ctx)) return E_POINTER;
+  if (!isContext(ctx)) return E_POINTER;
   let image: usize = load<u32>(ctx, D_SHARD);
   let at: usize = load<u32>(ctx, D_SETTINGS);
   let end = at + load<u32>(ctx, D_SETTINGS_LENGTH);

@@ -41,6 +41,3 @@ export interface CoreExports extends PeerSetExports, RegexExports {
   health_state(tracker: number, slot: number): number;
   health_report(tracker: number, results: number, count: number, now: number, out: number): number;
 }
-
-/** What the binding accepts as the core: the bytes of core.wasm, or a module that the caller has compiled. */
-export type CoreInput = WebAssembly.Module | ArrayBuffer | Uint8Array;

@@ -1,6 +1,7 @@
 import type { PatternChecker } from "./api.js";
 import { ShardCompiler } from "./compile/shard.js";
-import type { CoreExports, CoreInput } from "./core-exports.js";
+import type { CoreExports } from "./core-exports.js";
+import { type CoreInput, type CoreModuleOrBytes, compileCore, isModule } from "./core-input.js";
 import { CoreError, type CoreErrorCode, type RegexProblem } from "./errors.js";
 import { RegexEngine, RegexProgram, regexImage } from "./regex.js";
 
@@ -42,15 +43,17 @@ export class Core implements PatternChecker {
     this.exports = exports;
   }
 
-  /** Instantiates the core. The module needs no imports. Throws CoreError CORE_ABI_VERSION. */
-  static async load(input: CoreInput): Promise<Core> {
-    const module = input instanceof WebAssembly.Module ? input : await WebAssembly.compile(input as BufferSource);
-    return Core.fromInstance(await WebAssembly.instantiate(module));
+  /**
+   * Instantiates the core, which needs no imports: a compiled module, the bytes of core.wasm, the answer to a request for it, its
+   * URL, or the promise of one of these. Throws CoreError CORE_UNREADABLE, CORE_ABI_VERSION.
+   */
+  static async load(input: CoreInput | PromiseLike<CoreInput>): Promise<Core> {
+    return Core.fromInstance(await WebAssembly.instantiate(await compileCore(input)));
   }
 
-  /** As load, for callers that must not wait and may compile synchronously. */
-  static loadSync(input: CoreInput): Core {
-    const module = input instanceof WebAssembly.Module ? input : new WebAssembly.Module(input as BufferSource);
+  /** As load, of a module or bytes, for callers that must not wait and may compile synchronously. */
+  static loadSync(input: CoreModuleOrBytes): Core {
+    const module = isModule(input) ? (input as WebAssembly.Module) : new WebAssembly.Module(input as ArrayBuffer);
     return Core.fromInstance(new WebAssembly.Instance(module));
   }
 

@@ -1,5 +1,6 @@
 /** Stable codes of the errors that the core and its binding report. The page that explains them is ERRORS.md. */
 export type CoreErrorCode =
+  | "CORE_UNREADABLE"
   | "CORE_ABI_VERSION"
   | "CORE_IMAGE_TRUNCATED"
   | "CORE_IMAGE_MAGIC"

@@ -10,7 +10,8 @@ export {
   writeBundle,
 } from "./bundle.js";
 export { Core } from "./core.js";
-export type { CoreExports, CoreInput } from "./core-exports.js";
+export type { CoreExports } from "./core-exports.js";
+export type { CoreInput, CoreModuleOrBytes, CoreResponse } from "./core-input.js";
 export type * from "./decision.js";
 export { CoreError, type CoreErrorCode, type RegexProblem } from "./errors.js";
 export { HashRing, type RingLayout, type RingPeer } from "./hash-ring.js";
@@ -20,4 +21,4 @@ export { type LoadedBundle, loadBundle } from "./load-bundle.js";
 export { RegexEngine, type RegexOptions, RegexProgram } from "./regex.js";
 export { RouteTable } from "./route-table.js";
 export type * from "./source.js";
-export { patternText } from "./source.js";
+export { patternOf, patternText } from "./source.js";

@@ -209,3 +209,12 @@ export function patternText(pattern: HostPattern): string {
       return "(default)";
   }
 }
+
+/** The pattern that `patternText` has written. */
+export function patternOf(text: string): HostPattern {
+  if (text === "") return { kind: "any" };
+  if (text === patternText({ kind: "default" })) return { kind: "default" };
+  if (text.startsWith("**.")) return { kind: "wildcard", suffix: text.slice(3), labels: "any" };
+  if (text.startsWith("*.")) return { kind: "wildcard", suffix: text.slice(2), labels: "one" };
+  return { kind: "exact", host: text };
+}

@@ -1,8 +1,9 @@
 // Makes core.wasm native: wasm2c -> C -> one shared library with a guarded function for each export.
 //   node core-wasm/native/build.mjs [--wasm FILE] [--cached | --out FOLDER]
 // The library is named by what it was made from, and kept in the cache folder; unless --cached is given it is copied to
-// dist/native, or to another folder. Prints where it is as JSON: {"library": path}. Exit status: 0; 3 a tool is missing, which
-// is named; 1 the build failed.
+// dist/native, or to another folder, with a note beside it of what it was made from. --cached takes the library that such a
+// note describes, if it is of this module and these sources: a machine that has it needs no compiler. Prints where it is as
+// JSON: {"library": path}. Exit status: 0; 3 a tool is missing, which is named; 1 the build failed.
 import { spawnSync } from "node:child_process";
 import { createHash } from "node:crypto";
 import {
@@ -22,6 +23,8 @@ import { cacheFolder, runScript, Unavailable } from "../../deploy/debian/package
 import { wabt } from "../../deploy/debian/wabt.mjs";
 import { functionsOf, MODULE, shim } from "./shim.mjs";
 
+/** Beside a library that is left somewhere. */
+const NOTE = "njet-kic-core.json";
 const here = dirname(fileURLToPath(import.meta.url));
 const root = join(here, "..", "..");
 
@@ -70,6 +73,31 @@ function put(file, folder) {
   return target;
 }
 
+/** What a library is made from: module, shim and machine; not by which compiler. */
+function origin(wasm) {
+  const sum = createHash("sha256").update(wasm);
+  for (const file of ["shim.mjs", "build.mjs"]) sum.update(readFileSync(join(here, file)));
+  return `${process.platform} ${process.arch} ${sum.digest("hex")}`;
+}
+
+/** The library that a build has left in a folder, if it was made from the same; undefined otherwise. */
+function prebuilt(wasm, folder) {
+  try {
+    const note = JSON.parse(readFileSync(join(folder, NOTE), "utf8"));
+    const library = join(folder, basename(note.library));
+    return note.origin === origin(wasm) && existsSync(library) ? library : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+/** Copies a library into a folder, and notes what it was made from. Answers its path. */
+function leave(library, wasm, folder) {
+  const path = put(library, folder);
+  writeFileSync(join(folder, NOTE), `${JSON.stringify({ origin: origin(wasm), library: basename(path) })}\n`);
+  return path;
+}
+
 /**
  * The native library of a module, whose bytes are `wasm`: from the cache folder, or built. A library that is loaded somewhere
  * is never written to: another content has another name. Answers its path; throws Unavailable where a tool is missing.
@@ -105,7 +133,9 @@ if (process.argv[1] === fileURLToPath(import.meta.url)) {
     },
   });
   await runScript(async (say) => {
-    const library = await nativeLibrary(readFileSync(values.wasm), { say });
-    return { library: values.cached ? library : put(library, values.out) };
+    const wasm = readFileSync(values.wasm);
+    const there = values.cached ? prebuilt(wasm, values.out) : undefined;
+    const library = there ?? (await nativeLibrary(wasm, { say }));
+    return { library: values.cached ? library : leave(library, wasm, values.out) };
   });
 }

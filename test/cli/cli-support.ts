@@ -107,3 +107,15 @@ export function put(folder: string, file: string, text: string): void {
   writeFileSync(`${path}.new`, text);
   renameSync(`${path}.new`, path);
 }
+
+/** A temporary folder for this test and its children alone: what is in it nobody else has made or taken away. */
+export function ownTemporaryFolder(): string {
+  const before = process.env.TMPDIR;
+  const folder = makeFolder();
+  process.env.TMPDIR = folder;
+  cleanup(() => {
+    if (before === undefined) delete process.env.TMPDIR;
+    else process.env.TMPDIR = before;
+  });
+  return folder;
+}

@@ -8,6 +8,7 @@ import { HealthClient, type HealthClientOptions } from "../../controller/health/
 import type { ObjectEvent } from "../../controller/observability/events.js";
 import { createLogger } from "../../controller/observability/logger.js";
 import type { PeerState } from "../../core-wasm/binding/source.js";
+import { ownTemporaryFolder } from "../cli/cli-support.js";
 import { cleanUpAfterEach, cleanup, closing } from "../support/harness.js";
 import { httpPeer, tcpPeer } from "../support/peers.js";
 import { check, until, upstream } from "./health-support.js";
@@ -211,17 +212,16 @@ describe("the probe process", () => {
 
   it("ends with its controller, and leaves neither process nor file", async () => {
     const mood = await moodyPeer();
-    const folders = () => readdirSync(tmpdir()).filter((name) => /^njet-kic-[^-]+$/.test(name)).length;
-    const before = folders();
+    const temporary = ownTemporaryFolder();
     const { client, states, set } = startClient();
     set(KEY, [mood.id]);
     client.ready();
     await until("it is up", () => states.size === 1);
     const pid = await pidOf(client);
-    expect(folders()).toBe(before + 1);
+    expect(readdirSync(temporary).length).toBe(1);
     await client.close();
     expect(isAlive(pid)).toBe(false);
-    expect(folders()).toBe(before);
+    expect(readdirSync(temporary)).toEqual([]);
   });
 
   it("ends cleanly on SIGTERM", async () => {

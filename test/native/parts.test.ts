@@ -1,5 +1,5 @@
 import { spawnSync } from "node:child_process";
-import { mkdtempSync, readFileSync, rmSync, statSync } from "node:fs";
+import { mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -35,9 +35,25 @@ describe("the scripts that find or make parts", () => {
   });
 
   it.skipIf(parts.reason !== undefined)("name the C compiler that is missing, and end with status 3", () => {
-    const { status, stderr } = run("core-wasm/native/build.mjs", ["--cached"], { CC: "no-such-compiler" });
+    const { status, stderr } = run("core-wasm/native/build.mjs", ["--cached", "--out", cache], {
+      CC: "no-such-compiler",
+    });
     expect(status).toBe(3);
     expect(stderr).toContain("no C compiler (no-such-compiler) is installed");
+  });
+
+  it.skipIf(parts.reason !== undefined)("need no compiler where a library of the same module has been left", () => {
+    const folder = join(cache, "left");
+    const left = run("core-wasm/native/build.mjs", ["--out", folder], {});
+    const { library } = JSON.parse(left.stdout) as { library: string };
+    const args = ["--cached", "--out", folder];
+    const again = run("core-wasm/native/build.mjs", args, { CC: "no-such-compiler" });
+    expect(JSON.parse(again.stdout)).toEqual({ library });
+    // Of another module it is of no use.
+    const other = join(cache, "other.wasm");
+    writeFileSync(other, Buffer.from([0, 0x61, 0x73, 0x6d, 1, 0, 0, 0]));
+    const { status } = run("core-wasm/native/build.mjs", [...args, "--wasm", other], { CC: "no-such-compiler" });
+    expect(status).toBe(3);
   });
 });
 

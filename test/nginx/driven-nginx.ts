@@ -100,6 +100,7 @@ function configurationOf(found: NginxInstallation, folder: NginxFolder, options:
     `lua_package_path "${ROOT}?.lua;${ROOT}?/init.lua;${ROOT}test/nginx/?.lua;${found.luaPath}";`,
     `lua_package_cpath "${found.luaCPath}";`,
     `lua_shared_dict njet_kic_state ${dict};`,
+    "lua_shared_dict njet_kic_workers 256k;",
     "init_by_lua_block {",
     `  require("balancer.control").open("${folder.tokenFile}")`,
     `  require("balancer.state.journal").restore("${folder.journal}")`,

@@ -1,10 +1,9 @@
 import { existsSync, readdirSync } from "node:fs";
 import type { ServerResponse } from "node:http";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { beforeAll, describe, expect, it } from "vitest";
 import { nativeCore } from "../../controller/proxies/nginx/parts.js";
-import { makeFolder, put, runCli, type Serving, startRun } from "../cli/cli-support.js";
+import { makeFolder, ownTemporaryFolder, put, runCli, type Serving, startRun } from "../cli/cli-support.js";
 import { ingress, service, tlsSecret } from "../cli/objects.js";
 import { makeCertificate } from "../support/certificates.js";
 import { cleanUpAfterEach, closing, eventually } from "../support/harness.js";
@@ -39,10 +38,6 @@ async function isClosed(port: number): Promise<boolean> {
   const client = await RawClient.plain(port).catch(() => undefined);
   client?.destroy();
   return client === undefined;
-}
-
-function temporaryFolders(): string[] {
-  return readdirSync(tmpdir()).filter((name) => name.startsWith("njet-kic-nginx-"));
 }
 
 async function again(first: Serving, folder: string, ...options: string[]): Promise<Serving> {
@@ -226,18 +221,22 @@ describe.skipIf(noNginx)("run --proxy nginx", () => {
   });
 
   it("ends NGINX when its controller is killed that nobody could take over", async () => {
-    const before = temporaryFolders();
-    const running = await startRun(await shopFolder(), ...NGINX);
+    const shop = await shopFolder();
+    const temporary = ownTemporaryFolder();
+    const running = await startRun(shop, ...NGINX);
+    expect(readdirSync(temporary)).not.toEqual([]);
     running.process.kill("SIGKILL");
     await until("the port is closed", () => isClosed(running.http));
-    await until("the folder is gone", () => temporaryFolders().every((name) => before.includes(name)));
+    await until("the folder is gone", () => readdirSync(temporary).length === 0);
   });
 
   it("leaves no temporary folder behind", async () => {
-    const before = temporaryFolders();
-    const running = await startRun(await shopFolder(), ...NGINX);
+    const shop = await shopFolder();
+    const temporary = ownTemporaryFolder();
+    const running = await startRun(shop, ...NGINX);
+    expect(readdirSync(temporary)).not.toEqual([]);
     running.process.kill("SIGTERM");
     await running.ended;
-    expect(temporaryFolders().filter((name) => !before.includes(name))).toEqual([]);
+    expect(readdirSync(temporary)).toEqual([]);
   });
 });

@@ -59,6 +59,7 @@ export class StateNginx {
       `lua_package_path "${ROOT}?.lua;${ROOT}?/init.lua;${ROOT}test/nginx/?.lua;${installation.luaPath}";`,
       `lua_package_cpath "${installation.luaCPath}";`,
       `lua_shared_dict njet_kic_state ${dict};`,
+      "lua_shared_dict njet_kic_workers 256k;",
       "init_by_lua_block {",
       `  require("balancer.control").open("${this.folder}/token")`,
       `  require("balancer.state.journal").restore("${this.journalPath}")`,
@@ -102,6 +103,12 @@ export class StateNginx {
   async restart(): Promise<void> {
     await this.stop("SIGTERM");
     await this.start();
+  }
+
+  /** How many workers there are from the next `hangUp` on. */
+  setWorkerCount(count: number): void {
+    const file = join(this.folder, "nginx.conf");
+    writeFileSync(file, readFileSync(file, "utf8").replace(/worker_processes \d+;/, `worker_processes ${count};`));
   }
 
   hangUp(): void {

@@ -37,11 +37,26 @@ async function logged(nginx: StateNginx, text: RegExp): Promise<void> {
   expect(nginx.log).toMatch(text);
 }
 
-/** Resolves when all workers are other ones than `before`, and have said so. */
-async function workersOtherThan(nginx: StateNginx, before: readonly number[]): Promise<number[]> {
+/** Resolves when the shared state has `count` pieces. Each try has a connection of its own: a stopped worker answers none. */
+async function shared(nginx: StateNginx, count: number): Promise<void> {
+  const headers = { authorization: `Bearer ${nginx.token}` };
+  for (let tries = 0; tries < 100; tries++) {
+    const late = new Promise<undefined>((resolve) => setTimeout(resolve, 100));
+    const answer = await Promise.race([nginx.ask("/state", { headers }).catch(() => undefined), late]);
+    if (answer !== undefined && JSON.parse(answer.body).count === count) return;
+  }
+  throw new Error("the pieces do not come");
+}
+
+/** Resolves when there are `count` workers, all of them other ones than `before`, and they have said so. */
+async function workersOtherThan(
+  nginx: StateNginx,
+  before: readonly number[],
+  count = before.length,
+): Promise<number[]> {
   for (let tries = 0; tries < 1000; tries++) {
     const pids = (await nginx.workers().catch(() => [])).map(({ pid }) => pid);
-    if (pids.length === before.length && pids.every((pid) => !before.includes(pid))) return pids;
+    if (pids.length === count && pids.every((pid) => !before.includes(pid))) return pids;
     await new Promise((resolve) => setTimeout(resolve, 10));
   }
   throw new Error("the workers stay");
@@ -189,6 +204,38 @@ describe.skipIf(noNginx)("state of NGINX", () => {
     await expectHeld(nginx, piece("a", "1"), piece("b", "2"), half);
     expect(answer.count).toBe(3);
     expect(answer.workers.every(({ sum }) => sum === answer.sum)).toBe(true);
+  });
+
+  it("is not waited for in a worker that dies meanwhile", async () => {
+    const nginx = await start();
+    const [stopped] = (await nginx.workers()).map(({ pid }) => pid);
+    process.kill(stopped, "SIGSTOP");
+    const answers = Array.from({ length: 8 }, (_, i) => {
+      const client = new ControlClient(nginx.control, nginx.token);
+      cleanup(() => client.close());
+      // Some meet the worker that dies, and get no answer.
+      return client.post([piece(`host-${i}`, "1")]).catch(() => undefined);
+    });
+    await shared(nginx, 8);
+    process.kill(stopped, "SIGKILL");
+    const met = (await Promise.all(answers)).filter((answer) => answer !== undefined);
+    expect(met.length).toBeGreaterThan(0);
+    for (const { late } of met) expect(late).toEqual([]);
+    await workersOtherThan(nginx, [stopped], 2);
+  });
+
+  it("has the workers that there are, when NGINX reads another number of them, more or less", async () => {
+    const nginx = await start();
+    for (const count of [4, 1, 3]) {
+      const before = (await nginx.workers()).map(({ pid }) => pid);
+      nginx.setWorkerCount(count);
+      nginx.hangUp();
+      const pids = await workersOtherThan(nginx, before, count);
+      const { workers, late, seq } = await nginx.client.post([piece("shop.example.com", `${count}`)]);
+      expect([workers.map(({ pid }) => pid), late]).toEqual([pids, []]);
+      expect(workers.map((worker) => worker.seq)).toEqual(pids.map(() => seq));
+      await expectHeld(nginx, piece("shop.example.com", `${count}`));
+    }
   });
 
   it("reaches a worker that has missed more batches than are kept", async () => {

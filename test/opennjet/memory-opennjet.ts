@@ -37,7 +37,7 @@ export class MemoryOpenNjet {
         post: (list) => call(() => this.#post(list)),
         list: () => call(() => structuredClone([...this.backends.values()])),
       },
-      plane: { ask: (_host, path) => call(() => this.#marker(path)), workers: () => 1 },
+      plane: { ask: (_host, paths) => call(() => paths.map((path) => this.#marker(path))), workers: () => 1 },
       kill() {
         alive = false;
       },

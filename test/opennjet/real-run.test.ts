@@ -1,10 +1,9 @@
 import { existsSync, readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { beforeAll, describe, expect, it } from "vitest";
 import { nativeCore } from "../../controller/proxies/nginx/parts.js";
 import { WORKER_COUNT_KEY } from "../../controller/proxies/opennjet/api/index.js";
-import { put, type Serving, startRun } from "../cli/cli-support.js";
+import { ownTemporaryFolder, put, type Serving, startRun } from "../cli/cli-support.js";
 import { ingress, tlsSecret } from "../cli/objects.js";
 import { until } from "../nginx/driven-nginx.js";
 import { makeCertificate } from "../support/certificates.js";
@@ -90,7 +89,7 @@ describe.skipIf(noOpenNjet)("run --proxy opennjet", () => {
     }
     expect(versions.size).toBe(1);
     expect((await run.client().state()).workers.map(({ pid }) => pid)).toEqual(workers.map(({ pid }) => pid));
-    const files = readdirSync(run.inside("certificates"));
+    const files = readdirSync(run.plane("certificates"));
     expect(files).toHaveLength(1);
   });
 
@@ -179,8 +178,8 @@ describe.skipIf(noOpenNjet)("run --proxy opennjet", () => {
     await until("the map is in step", async () => {
       return (await run.client().pieces()).pieces["10:certificates"] !== undefined;
     });
-    const [file = ""] = readdirSync(run.inside("certificates"));
-    const path = run.inside(join("certificates", file));
+    const [file = ""] = readdirSync(run.plane("certificates"));
+    const path = run.plane("certificates", file);
     expect(statSync(path).mode & 0o777).toBe(0o600);
     // Only who looks into the file can tell.
     const other = makeCertificate("from the file", HOST);
@@ -209,16 +208,16 @@ describe.skipIf(noOpenNjet)("run --proxy opennjet", () => {
   });
 
   it("ends on SIGTERM with all of its processes, and leaves no temporary folder behind", async () => {
-    const folders = () => readdirSync(tmpdir()).filter((name) => name.startsWith("njet-kic-opennjet-"));
-    const before = folders();
-    const running = await startRun(await shopFolder(), ...OPENNJET);
-    const [made] = folders().filter((name) => !before.includes(name));
-    const inside = processesIn(join(tmpdir(), String(made), "opennjet"));
+    const shop = await shopFolder();
+    const temporary = ownTemporaryFolder();
+    const running = await startRun(shop, ...OPENNJET);
+    const [made] = readdirSync(temporary);
+    const inside = processesIn(join(temporary, made, "opennjet"));
     expect(inside.length).toBeGreaterThanOrEqual(6);
     running.process.kill("SIGTERM");
     expect((await running.ended).status).toBe(0);
     expect(await isClosed(running.http)).toBe(true);
     for (const pid of inside) await until("all processes end", () => !existsSync(`/proc/${pid}`));
-    expect(folders().filter((name) => !before.includes(name))).toEqual([]);
+    expect(readdirSync(temporary)).toEqual([]);
   });
 });

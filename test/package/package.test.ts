@@ -1,34 +1,24 @@
 import { execFileSync } from "node:child_process";
-import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { existsSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
-import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { codeBlock } from "./documents.js";
+import { type InstalledPackage, installPackage, ROOT } from "./installed-package.js";
 
-const ROOT = fileURLToPath(new URL("../../", import.meta.url));
 const README = readFileSync(join(ROOT, "README.md"), "utf8");
 
-/** An empty project into which the package is installed. */
+let installed: InstalledPackage;
+/** The folder of the project that it is installed in, and the files of the package. */
 let project: string;
-/** The files of the package. */
 let packed: string[];
-
-/** Runs a program of Node in the project and returns what it prints. */
-function run(...args: string[]): string {
-  return execFileSync(process.execPath, args, { cwd: project, encoding: "utf8" });
-}
+const run = (...args: string[]) => installed.run(...args);
 
 beforeAll(() => {
-  project = mkdtempSync(join(tmpdir(), "njet-kic-package-"));
-  const npm = (cwd: string, ...args: string[]) => execFileSync("npm", args, { cwd, encoding: "utf8" });
-  const [{ filename, files }] = JSON.parse(npm(ROOT, "pack", "--json", "--pack-destination", project));
-  packed = files.map(({ path }: { path: string }) => path);
-  writeFileSync(join(project, "package.json"), '{ "name": "consumer", "private": true, "type": "module" }');
-  npm(project, "install", "--prefer-offline", "--no-audit", "--no-fund", `./${filename}`);
+  installed = installPackage();
+  ({ project, files: packed } = installed);
 }, 180_000);
 
-afterAll(() => rmSync(project, { recursive: true, force: true }));
+afterAll(() => installed.remove());
 
 describe("the package", () => {
   it("holds what is run and read, and neither sources nor tests nor anything else", () => {
@@ -37,7 +27,7 @@ describe("the package", () => {
     );
     for (const path of kinds) {
       expect(path).toMatch(
-        /^((README|ARCHITECTURE|CHANGELOG|ERRORS|core-wasm\/(ABI|BUNDLE|hosts\/envoy\/README)|controller\/proxies\/opennjet\/api\/README)\.md|LICENSE|package\.json|dist\/(core|envoy-filter)\.wasm|core-wasm\/hosts\/envoy\/envoy\.yaml|dist\/[^.]+(\.d\.ts|\.js)|examples\/.*\.yaml|balancer\/.*\.lua|(core-wasm\/native|deploy\/debian)\/.*\.mjs)$/,
+        /^((README|ARCHITECTURE|CHANGELOG|ERRORS|core-wasm\/(ABI|BUNDLE|hosts\/(envoy|node)\/README)|controller\/proxies\/opennjet\/api\/README)\.md|LICENSE|package\.json|core-wasm\/core\.wasm\.d\.ts|dist\/(core|envoy-filter)\.wasm|core-wasm\/hosts\/envoy\/envoy\.yaml|dist\/[^.]+(\.d\.ts|\.js)|examples\/.*\.yaml|balancer\/.*\.lua|(core-wasm\/native|deploy\/debian)\/.*\.mjs)$/,
       );
     }
     expect(packed).toEqual(
@@ -49,6 +39,12 @@ describe("the package", () => {
         "dist/core.wasm",
         "dist/core-wasm/binding/index.js",
         "dist/core-wasm/binding/index.d.ts",
+        "core-wasm/hosts/node/README.md",
+        "dist/core-wasm/hosts/node/index.js",
+        "dist/core-wasm/module/node.js",
+        "dist/core-wasm/module/fetched.js",
+        "dist/core-wasm/module/workerd.js",
+        "core-wasm/core.wasm.d.ts",
         "dist/controller/cli/main.js",
         "controller/proxies/opennjet/api/README.md",
         "dist/controller/proxies/opennjet/api/index.js",
@@ -80,44 +76,12 @@ describe("the package", () => {
     expect(WebAssembly.Module.imports(module)).toEqual([]);
   });
 
-  it("has types that a strict TypeScript program compiles against", () => {
-    writeFileSync(
-      join(project, "consumer.ts"),
-      `import { Core, type Decision, type HostRules, RouteTable } from "njet-kic/core";
-import { type OpenNjetApi, OpenNjetApiError } from "njet-kic/opennjet";
-export async function added(api: OpenNjetApi): Promise<boolean> {
-  try {
-    await api.locations.add({ addressPort: "0.0.0.0:80", serverName: "_" }, { rule: "=", name: "/", body: "return 204;" });
-    return true;
-  } catch (error) {
-    if (error instanceof OpenNjetApiError) return error.mayHaveApplied;
-    throw error;
-  }
-}
-export async function decide(wasm: Uint8Array, rules: HostRules): Promise<Decision> {
-  const table = new RouteTable(await Core.load(wasm));
-  table.setHost(rules);
-  const request = { method: "GET", scheme: "http", host: "", target: "/", protocol: "HTTP/1.1" } as const;
-  return table.decide({ ...request, clientAddress: "192.0.2.1", clientPort: 1, header: () => undefined }, 0);
-}
-`,
-    );
-    const options = [
-      "--strict",
-      "--noEmit",
-      "--module",
-      "nodenext",
-      "--target",
-      "es2022",
-      "--types",
-      "",
-      "consumer.ts",
-    ];
-    expect(run(join(ROOT, "node_modules/typescript/bin/tsc"), ...options)).toBe("");
-  });
-
   it("keeps everything else to itself", () => {
-    for (const name of ["njet-kic", "njet-kic/dist/controller/controller.js"]) {
+    for (const name of [
+      "njet-kic",
+      "njet-kic/dist/controller/controller.js",
+      "njet-kic/dist/core-wasm/module/node.js",
+    ]) {
       const program = `import(${JSON.stringify(name)}).catch((error) => console.log(error.code))`;
       expect(run("-e", program).trim()).toBe("ERR_PACKAGE_PATH_NOT_EXPORTED");
     }

@@ -1,8 +1,8 @@
 import type { Socket } from "node:net";
 import type { DecisionOrigin } from "../../../core-wasm/binding/decision.js";
+import type { RequestView } from "../../../core-wasm/hosts/node/request-view.js";
 import { type AttemptRecord, accessLine } from "./access-record.js";
 import type { ProxyShared } from "./proxy-shared.js";
-import type { RequestView } from "./request-view.js";
 
 /** Status of a request whose client left before an answer, as in NGINX. */
 const NO_ANSWER = 499;

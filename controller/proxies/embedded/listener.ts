@@ -2,12 +2,12 @@ import { createServer, type IncomingMessage, Server, ServerResponse } from "node
 import { createServer as createTlsServer, type Server as TlsServer } from "node:https";
 import type { AddressInfo, Socket } from "node:net";
 import type { Duplex } from "node:stream";
+import { statusOfParserError } from "../../../core-wasm/hosts/node/head-checks.js";
+import { rawAnswer } from "../../../core-wasm/hosts/node/own-answers.js";
 import { errorCode } from "../../observability/logger.js";
 import { type CertificateStore, MIN_TLS_VERSION } from "./certificates.js";
 import { Exchange } from "./exchange.js";
-import { statusOfParserError } from "./head-checks.js";
 import type { ListenAddress } from "./options.js";
-import { rawAnswer } from "./own-answers.js";
 import type { ProxyShared } from "./proxy-shared.js";
 
 /** How often Node looks for clients that are late with their request head. */

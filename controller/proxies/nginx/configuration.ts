@@ -179,6 +179,7 @@ export function nginxConfiguration(options: NginxConfigurationOptions): string {
     `lua_package_path "${luaPaths(options)}";`,
     `lua_package_cpath ${quotedPaths(options.luaCPath)};`,
     `lua_shared_dict njet_kic_state ${options.stateSize}m;`,
+    "lua_shared_dict njet_kic_workers 256k;",
     "lua_shared_dict njet_kic_counters 32m;",
     "lua_check_client_abort on;",
     ...(family?.http ?? []),

@@ -3,7 +3,7 @@
  * reads or writes nothing outside the memory, whatever it is given: pointers and lengths are checked here, and an image
  * by its header. That what stands behind the header is sound is for `peer_set_validate` to say, once, on load.
  */
-import { inMemory, isAllocated } from "../memory/heap";
+import { inMemory, isGiven } from "../memory/heap";
 import { E_POINTER, E_STATE } from "../status";
 import { crc32 } from "./crc32";
 import { peerSetCompile } from "./peer-set-compile";
@@ -34,11 +34,11 @@ export function ring_crc32(crc: u32, pointer: usize, length: u32): u32 {
  * compile gave: memory that nobody owns may be written to before it is read.
  */
 export function peer_set_compile(source: usize, length: u32, old: usize, result: usize): i32 {
-  if (!isAllocated(source, length) || !inMemory(result, 8)) return E_POINTER;
+  if (!isGiven(source, length) || !inMemory(result, 8)) return E_POINTER;
   if (old) {
     let status = imageStatus(old);
     if (status < 0) return status;
-    if (!isAllocated(old, load<u32>(old, I_SIZE))) return E_POINTER;
+    if (!isGiven(old, load<u32>(old, I_SIZE))) return E_POINTER;
   }
   return peerSetCompile(source, length, old, result);
 }

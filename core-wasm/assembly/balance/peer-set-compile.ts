@@ -1,5 +1,5 @@
 /** Compiles a source, and what is left of an older image, into the image of a peer set. */
-import { alloc, free, inMemory } from "../memory/heap";
+import { alloc, free, give, inMemory } from "../memory/heap";
 import { E_CORRUPT, E_LIMIT, E_MEMORY, E_SOURCE, OK } from "../status";
 import { checksum64 } from "./checksum";
 import { crc32 } from "./crc32";
@@ -182,7 +182,7 @@ export function peerSetCompile(source: usize, length: u32, old: usize, result: u
     free(out);
     return status;
   }
-  store<u32>(result, <u32>out);
+  store<u32>(result, <u32>give(out));
   store<u32>(result, status, 4);
   return OK;
 }

@@ -5,7 +5,7 @@
  * Slot: 0 u8 state | 1 u8 drains, 0 or 1 | 2 i16 streak: passes in a row, below zero failures in a row
  *   | 4 u16 passes | 6 u16 fails, 0 where the slot is free | 8 u32 slow start ms | 12 u32 since: `now` of the last change
  */
-import { alloc, free, isAllocated } from "../memory/heap";
+import { alloc, free, give, isGiven } from "../memory/heap";
 
 const TRACKER_MAGIC: u32 = 0x54484a4e;
 const HEADER: u32 = 16;
@@ -36,15 +36,15 @@ function bytesOf(slots: u32): u32 {
 
 /** True if `tracker` is a live tracker, whatever its header says. */
 export function isTracker(tracker: usize): bool {
-  if (!isAllocated(tracker, 0) || load<u32>(tracker) != TRACKER_MAGIC) return false;
+  if (!isGiven(tracker, 0) || load<u32>(tracker) != TRACKER_MAGIC) return false;
   let slots = load<u32>(tracker, H_SLOTS);
-  return slots <= MOST_SLOTS && isAllocated(tracker, bytesOf(slots));
+  return slots <= MOST_SLOTS && isGiven(tracker, bytesOf(slots));
 }
 
 /** A tracker with `slots` slots, the first of them as in `old` (a tracker, which ends; or 0); 0 if it can't be had. */
 export function newTracker(slots: u32, old: usize): usize {
   let tracker: usize = 0;
-  if (slots <= MOST_SLOTS) tracker = alloc(bytesOf(slots));
+  if (slots <= MOST_SLOTS) tracker = give(alloc(bytesOf(slots)));
   if (!tracker) return 0;
   memory.fill(tracker, 0, bytesOf(slots));
   if (old) {

@@ -35,7 +35,7 @@ import {
   D_SETTINGS,
   D_SHARD,
   D_UPSTREAM,
-  looksLikeContext,
+  isContext,
   X_CANDIDATE,
   X_CAPTURED,
   X_FLAGS,
@@ -216,7 +216,7 @@ function tryGuards(ctx: usize, image: usize): i32 {
  * Flags: bit 0 for https. Answers OK (decided), NEED, or a status below zero for a wrong call.
  */
 export function decide(ctx: usize, hostLength: u32, targetLength: u32, flags: u32, random: u32): i32 {
-  if (!looksLikeContext(ctx)) return E_POINTER;
+  if (!isContext(ctx)) return E_POINTER;
   let capacity = load<u32>(ctx, X_INPUT_CAPACITY);
   let targetAt = (hostLength + 3) & ~3;
   if (hostLength > capacity || targetAt > capacity || targetLength > capacity - targetAt) return E_POINTER;
@@ -256,7 +256,7 @@ export function decide(ctx: usize, hostLength: u32, targetLength: u32, flags: u3
 
 /** Goes on with a request that answered NEED, once the values are filled in. */
 export function goOn(ctx: usize): i32 {
-  if (!looksLikeContext(ctx)) return E_POINTER;
+  if (!isContext(ctx)) return E_POINTER;
   if (!load<u32>(ctx, X_NEED_COUNT)) return E_STATE;
   let stage = load<u32>(ctx, X_STAGE);
   let image: usize = load<u32>(ctx, D_SHARD);

@@ -2,7 +2,7 @@
 import { I_MAX_FAILS, I_PEER_COUNT } from "../balance/peer-set-layout";
 import { inMemory } from "../memory/heap";
 import { E_POINTER, E_STATE, OK } from "../status";
-import { D_PEERS, D_UPSTREAM, looksLikeContext, X_NEED_COUNT, X_NOW, X_RANDOM, X_TABLE } from "../table/context";
+import { D_PEERS, D_UPSTREAM, isContext, X_NEED_COUNT, X_NOW, X_RANDOM, X_TABLE } from "../table/context";
 import {
   COUNT_CHECKED,
   COUNT_CONNS,
@@ -39,7 +39,7 @@ export function peer_pick(
   count: u32,
   random: u32,
 ): i32 {
-  if (!looksLikeContext(ctx) || !inMemory(key, length) || count >> 28 || !inMemory(tried, count << 2)) return E_POINTER;
+  if (!isContext(ctx) || !inMemory(key, length) || count >> 28 || !inMemory(tried, count << 2)) return E_POINTER;
   let record = findUpstream(load<u32>(ctx, X_TABLE), key, length);
   let image: usize = record ? <usize>load<u32>(record, U_PEERS) : 0;
   store<u32>(ctx, 0, X_NEED_COUNT);
@@ -55,7 +55,7 @@ export function peer_pick(
  * for a peer that has left. OK or E_POINTER.
  */
 export function peer_done(ctx: usize, token: u32, failed: u32): i32 {
-  if (!looksLikeContext(ctx)) return E_POINTER;
+  if (!isContext(ctx)) return E_POINTER;
   let slot = slotOf(load<u32>(ctx, X_TABLE), token);
   if (!slot) return OK;
   let record: usize = load<u32>(slot, SLOT_UPSTREAM);
@@ -92,7 +92,7 @@ export function peer_state(table: usize, token: u32, state: u32, now: u32): i32 
 
 /** State | 4 if the peer is out by failures | requests under way << 3; E_STATE for a peer that has left. */
 export function peer_status(ctx: usize, token: u32): i32 {
-  if (!looksLikeContext(ctx)) return E_POINTER;
+  if (!isContext(ctx)) return E_POINTER;
   let slot = slotOf(load<u32>(ctx, X_TABLE), token);
   if (!slot) return E_STATE;
   let counts = countsOf(ctx, token);

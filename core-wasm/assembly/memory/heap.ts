@@ -10,12 +10,13 @@
  * Block: 16 bytes of header, then the payload (16-byte aligned).
  *   0  u32 size of the payload, a multiple of 16; bit 0 set while in use
  *   4  u32 address of the block before in memory, 0 for the first
- *   8  u32 next free block of the list   (guard word while in use)
+ *   8  u32 next free block of the list   (guard word while in use: GUARD, or GIVEN where the caller of the core owns it)
  *  12  u32 previous free block of the list
  * The arena ends with a block of size 0 that is always in use.
  */
 const ARENA_MAGIC: u32 = 0x504e4a31;
 const GUARD: u32 = 0x55534544;
+const GIVEN: u32 = GUARD | 1;
 
 const FIRST_LEVELS: u32 = 26;
 const SECOND_LEVELS: u32 = 16;
@@ -184,31 +185,44 @@ export function alloc(size: u32): usize {
   return block + HEADER;
 }
 
-/** True if `pointer` is a live result of `alloc` with at least `size` bytes. */
-export function isAllocated(pointer: usize, size: u32): bool {
+/** Makes a block (0: none) the property of the core's caller, who may name it from now on, and free it. */
+export function give(pointer: usize): usize {
+  if (pointer) store<u32>(pointer - HEADER, GIVEN, B_NEXT_FREE);
+  return pointer;
+}
+
+/** True if `pointer` is a block that the caller owns, with at least `size` bytes. Any number may be asked about. */
+export function isGiven(pointer: usize, size: u32): bool {
   let base = arena();
   if (pointer & 15 || load<u32>(base) != ARENA_MAGIC) return false;
   if (pointer < base + A_SIZE + HEADER || pointer >= <usize>load<u32>(base, A_END)) return false;
   let block = pointer - HEADER;
   let word = load<u32>(block);
-  return (word & 1) != 0 && (word & ~1) >= size && load<u32>(block, B_NEXT_FREE) == GUARD;
+  return (word & 1) != 0 && (word & ~1) >= size && load<u32>(block, B_NEXT_FREE) == GIVEN;
 }
 
-/** Gives memory back. A pointer that is not a live result of `alloc` is ignored and answered with false. */
-export function free(pointer: usize): bool {
-  if (!isAllocated(pointer, 0)) return false;
+/**
+ * Gives a block back. What is none (0, the first slots of a table, which lie in the table) stays as it is. What stood at
+ * its start is gone: a handle that somebody still has is none any more.
+ */
+export function free(pointer: usize): void {
+  if (!pointer || (load<u32>(pointer - HEADER, B_NEXT_FREE) | 1) != GIVEN) return;
   let base = arena();
   let block = pointer - HEADER;
+  store<u32>(pointer, 0);
   store<u32>(block, sizeOf(block));
-  store<u32>(block, 0, B_NEXT_FREE);
   store<u32>(base, load<u32>(base, A_USED) - sizeOf(block) - HEADER, A_USED);
   release(base, block);
-  return true;
 }
 
 /** Bytes in use, headers included. */
 export function usedBytes(): u32 {
   return load<u32>(ready(), A_USED);
+}
+
+/** True if `at` is a handle of a kind: a block of `size` bytes that begins with `magic`, as long as it lives. Any number may be asked about. */
+export function isHandle(at: usize, size: u32, magic: u32): bool {
+  return (at & 15) == 0 && inMemory(at, size) && load<u32>(at) == magic;
 }
 
 /** True if `length` bytes from `pointer` lie inside the memory. */

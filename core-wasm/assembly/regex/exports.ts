@@ -3,7 +3,7 @@
  * `regex_compile` made or `regex_validate` has accepted. All numbers are unsigned but the answers.
  */
 
-import { alloc, free, inMemory } from "../memory/heap";
+import { alloc, free, give, inMemory } from "../memory/heap";
 import { E_MEMORY, E_POINTER, E_REGEX, OK } from "../status";
 import { regexCaptures, regexScratchSize } from "./captures";
 import { regexCompile } from "./compile";
@@ -33,7 +33,7 @@ export function regex_compile(pattern: usize, length: u32, flags: u32, result: u
       status = E_REGEX;
       memory.copy(result + 8, out, 8);
     } else {
-      image = alloc(size);
+      image = give(alloc(size));
     }
     if (image) {
       memory.copy(image, out, size);

@@ -18,7 +18,7 @@
  * length.
  */
 import { MAX_KEY_SLOTS, MAX_SLOTS } from "../image/layout";
-import { alloc, free, isAllocated } from "../memory/heap";
+import { alloc, free, isHandle } from "../memory/heap";
 
 export const CONTEXT_MAGIC: u32 = 0x58434a4e;
 
@@ -143,7 +143,6 @@ export function newContext(table: usize, input: u32, output: u32): usize {
 
 /** Frees a context that its table no longer knows. */
 export function freeContext(ctx: usize): void {
-  store<u32>(ctx, 0);
   free(load<u32>(ctx, X_COUNTS));
   free(load<u32>(ctx, X_SCRATCH));
   free(load<u32>(ctx, X_TRACE));
@@ -152,12 +151,7 @@ export function freeContext(ctx: usize): void {
 
 /** True if `ctx` is a context. Any number may be asked about. */
 export function isContext(ctx: usize): bool {
-  return isAllocated(ctx, CONTEXT_SIZE) && load<u32>(ctx) == CONTEXT_MAGIC;
-}
-
-/** A quick form of isContext for the calls made per request. */
-export function looksLikeContext(ctx: usize): bool {
-  return (ctx & 15) == 0 && <u64>ctx + CONTEXT_SIZE <= (<u64>memory.size()) << 16 && load<u32>(ctx) == CONTEXT_MAGIC;
+  return isHandle(ctx, CONTEXT_SIZE, CONTEXT_MAGIC);
 }
 
 /** Begins (or ends) the keeping of traces. False if memory is short. */

@@ -7,8 +7,8 @@ import { E_MEMORY, E_POINTER, OK } from "../status";
 import { loadedSize, moveSlots, noteTrouble, reserveSlots } from "./peer-slots";
 import { freeHandle, H_ALLOCATION, H_UPSTREAM_COUNT, HANDLE_SIZE, retire } from "./shards";
 import { isTable, T_ANY, T_DEFAULT, T_SHARDS, T_UPSTREAMS } from "./table";
-import { U_PEERS } from "./upstream-record";
-import { dropIfUnused, findUpstream, recordFor } from "./upstreams";
+import { U_PEERS, U_REFERENCES } from "./upstream-record";
+import { dropIfUnused, findUpstream, recordFor, releaseUpstream } from "./upstreams";
 
 /** The end of a handle, in front of a loaded set. */
 const SET_HEADER: u32 = 16;
@@ -57,8 +57,10 @@ export function unloadPeers(table: usize, key: usize, length: u32): i32 {
   if (!isTable(table) || !inMemory(key, length)) return E_POINTER;
   let record = findUpstream(table, key, length);
   if (!record) return OK;
+  // Held meanwhile: a shard that is freed now may be the last that names the upstream.
+  store<u32>(record, load<u32>(record, U_REFERENCES) + 1, U_REFERENCES);
   replacePeers(table, record, 0);
-  dropIfUnused(table, record);
+  releaseUpstream(table, record);
   return OK;
 }
 

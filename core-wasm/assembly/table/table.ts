@@ -7,7 +7,7 @@
  * | 48 zero | 52 largest regex scratch | 56 peer slots (table/peer-slots.ts) | 60 room for them | 64 given out so far
  * | 68 first free one + 1 | 72 number of free ones | 80 a free slot: the arrays before they have entries
  */
-import { alloc, free, isAllocated } from "../memory/heap";
+import { alloc, free, isHandle } from "../memory/heap";
 import {
   D_ACTION,
   D_PEERS,
@@ -50,7 +50,7 @@ export function newTable(): usize {
 }
 
 export function isTable(table: usize): bool {
-  return isAllocated(table, TABLE_SIZE) && load<u32>(table) == TABLE_MAGIC;
+  return isHandle(table, TABLE_SIZE, TABLE_MAGIC);
 }
 
 /** True if a context may still read `image` (a shard or a peer set). */
@@ -106,7 +106,6 @@ export function releaseDecision(ctx: usize): void {
 
 /** Ends a table that has nothing in it any more. */
 export function freeTable(table: usize): void {
-  store<u32>(table, 0);
   free(load<u32>(table, T_SHARDS));
   free(load<u32>(table, T_UPSTREAMS));
   free(load<u32>(table, T_PEERS));

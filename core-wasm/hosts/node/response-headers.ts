@@ -1,4 +1,4 @@
-import type { FilledHeaderChange } from "../../../core-wasm/binding/decision.js";
+import type { FilledHeaderChange } from "../../binding/decision.js";
 import { connectionNames, headerValue, isConnectionBound, isFraming, isToken } from "./header-names.js";
 
 /** Statuses that get headers of `add-response` without `always` (NGINX's add_header). */

@@ -1,5 +1,5 @@
 import type { IncomingMessage } from "node:http";
-import type { RequestInput } from "../../../core-wasm/binding/decision.js";
+import type { RequestInput } from "../../binding/decision.js";
 
 /** A request as the core sees it: raw values, and headers only when the core asks for one. */
 export class RequestView implements RequestInput {

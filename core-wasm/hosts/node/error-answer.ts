@@ -1,4 +1,4 @@
-import type { FilledErrorPage } from "../../../core-wasm/binding/decision.js";
+import type { FilledErrorPage } from "../../binding/decision.js";
 import { headerValue } from "./header-names.js";
 import { ERROR_PAGE_TYPE, errorPage } from "./own-answers.js";
 import { addResponseHeaders } from "./response-headers.js";

@@ -1,4 +1,4 @@
-import type { FilledHeaderChange } from "../../../core-wasm/binding/decision.js";
+import type { FilledHeaderChange } from "../../binding/decision.js";
 import { connectionNames, headerValue, isConnectionBound, isFraming, isToken } from "./header-names.js";
 
 /** What the proxy says about the client to the upstream. */
