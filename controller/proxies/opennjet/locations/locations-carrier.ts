@@ -5,6 +5,7 @@ import type { Plan } from "../../../reconcile/plan.js";
 import type { NginxRunner } from "../../nginx/nginx-proxy.js";
 import { PeerStates } from "../../peer-states.js";
 import type { ApplyFailure, Proxy as DrivenProxy, PeerStateChange } from "../../proxy.js";
+import { RequestRefusedError } from "../api/errors.js";
 import type { Backend, BackendsApi } from "../api/index.js";
 import { mergedHolders, type NameHolder } from "./backend-names.js";
 import { backendOf, isOwnName } from "./backends.js";
@@ -269,7 +270,8 @@ export class LocationsCarrier implements DrivenProxy {
       try {
         return await work();
       } catch (error) {
-        if (this.#closing !== undefined) throw error;
+        // The same will be refused again.
+        if (this.#closing !== undefined || (error instanceof RequestRefusedError && error.status === 400)) throw error;
         if (pause >= LONGEST_WAIT / 2) logger.warn("opennjet does not take a change yet; it is tried again", { error });
         await wait(pause);
       }

@@ -1,7 +1,7 @@
 /**
  * A location that tells which set of locations a worker has: its path is the digest of the set. OpenNJet has no list of
  * locations, and the answer of its API says only that the agent has taken a change. Workers take changes in turn, and the marker
- * is added last: who has it has all before it.
+ * is added last, after all removals: who has it has done all before it.
  */
 import { createHash } from "node:crypto";
 import type { HostPattern } from "../../../../core-wasm/binding/source.js";

@@ -1,6 +1,6 @@
 import { afterEach, describe } from "vitest";
 import { runCleanups } from "../support/harness.js";
-import { nothingBreaksOut } from "./breaking-out.js";
+import { nothingBreaksOut } from "./object-break-out.js";
 import { carriedDouble } from "./carried-double.js";
 
 afterEach(runCleanups);
