@@ -1,4 +1,5 @@
 // Runs every suite of the project and closes with one line over all of them. Arguments are passed on to vitest.
+// With --extended: the suites that take minutes to build or need large downloads, instead of all others.
 import { spawn, spawnSync } from "node:child_process";
 import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -7,6 +8,8 @@ import { fileURLToPath } from "node:url";
 
 const root = dirname(dirname(fileURLToPath(import.meta.url)));
 const node = process.execPath;
+const extended = process.argv[2] === "--extended";
+const args = process.argv.slice(extended ? 3 : 2);
 const total = { passed: 0, failed: 0, skipped: 0 };
 
 function run(args) {
@@ -41,19 +44,25 @@ function vitest(args) {
 
 // The API server that some suites need is built once for each version, in the background: it takes minutes. Without Go
 // (status 3) these suites are skipped; the reason has been printed.
-const cluster = spawn(node, [join("test", "real", "kube", "build.mjs")], { cwd: root, stdio: ["ignore", "ignore", 2] });
-const clusterBuilt = new Promise((resolve) => {
-  cluster.on("exit", (status) => resolve(status === 0 || status === 3));
-});
+function buildCluster() {
+  const cluster = spawn(node, [join("test", "real", "kube", "build.mjs")], {
+    cwd: root,
+    stdio: ["ignore", "ignore", 2],
+  });
+  return new Promise((resolve) => {
+    cluster.on("exit", (status) => resolve(status === 0 || status === 3));
+  });
+}
+const clusterBuilt = extended ? true : buildCluster();
 
 // The build type-checks every file, tests included.
 check("build and type check", ["build.mjs"]);
 if (total.failed === 0) {
-  if (process.argv.length === 2) {
+  if (!extended && args.length === 0) {
     check("format and lint", [join("node_modules", "@biomejs", "biome", "bin", "biome"), "check", "."]);
   }
   if (!(await clusterBuilt)) check("build of the Kubernetes API server", ["--eval", "process.exit(1)"]);
-  vitest(process.argv.slice(2));
+  vitest(extended ? ["--config", "vitest.extended.config.ts", ...args] : args);
 }
 if (total.passed + total.failed + total.skipped === 0) total.failed = 1;
 console.log(`${total.passed} passed, ${total.failed} failed, ${total.skipped} skipped`);

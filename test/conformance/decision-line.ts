@@ -56,7 +56,7 @@ function quoted(text: string): string {
   )}"`;
 }
 
-const utf8 = (text: string) => Buffer.from(text, "utf8").toString("latin1");
+const utf8 = (text: string) => Array.from(new TextEncoder().encode(text), (byte) => String.fromCharCode(byte)).join("");
 
 /** Decides requests over a bundle and tells each decision as README.md says; reads the words of the context itself. */
 export class Decider {

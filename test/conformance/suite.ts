@@ -13,7 +13,8 @@ import { modelOf, strictVectors } from "../model/model-support.js";
 import { RandomTraffic } from "../native/random-traffic.js";
 import { Random } from "../support/random.js";
 import { compileImages } from "../support/raw-core.js";
-import { Decider, type SuiteRequest } from "./decision-line.js";
+import type { SuiteRequest } from "./decision-line.js";
+import { replayLines } from "./replay.js";
 
 /** A bundle with the requests that are decided over it. */
 export interface SuiteCase {
@@ -154,18 +155,8 @@ const REQUESTS = "requests.jsonl";
 
 /** Replays the suite in a folder with core.wasm and the TypeScript binding. Answers the lines of all decisions. */
 export function replay(core: Core, folder: string): string {
-  let decider: Decider | undefined;
-  const decisions: string[] = [];
-  const [, ...lines] = readFileSync(join(folder, REQUESTS), "latin1").trimEnd().split("\n");
-  for (const line of lines) {
-    const value = JSON.parse(line) as SuiteRequest | { bundle: string };
-    if ("bundle" in value) {
-      decider?.free();
-      decider = new Decider(core, readFileSync(join(folder, value.bundle)));
-    } else if (decider) decisions.push(decider.decide(value), "\n");
-  }
-  decider?.free();
-  return decisions.join("");
+  const requests = readFileSync(join(folder, REQUESTS), "latin1");
+  return replayLines(core, requests, (file) => readFileSync(join(folder, file)));
 }
 
 /** One line of JSON in ASCII. */

@@ -1,5 +1,5 @@
 /** A shop in a folder, and the run folder of the OpenNJet that serves it. */
-import { existsSync, readFileSync } from "node:fs";
+import { chmodSync, existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { ControlClient } from "../../controller/proxies/nginx/control-client.js";
 import { OpenNjetApi } from "../../controller/proxies/opennjet/api/index.js";
@@ -27,7 +27,11 @@ export async function shopFolder(): Promise<string> {
 /** A run folder, and what is in it; the OpenNJet of it is ended after the test, also where its controller was killed. */
 export function runFolder() {
   const path = makeFolder();
+  // Workers that are another user have to get through.
+  chmodSync(path, 0o711);
   const inside = (name: string) => join(path, "opennjet", name);
+  /** What workers can get into. */
+  const plane = (...names: string[]) => join(path, "opennjet-temp", "plane", ...names);
   const client = () => {
     const token = readFileSync(inside("token"), "utf8").trim();
     const made = new ControlClient(inside("control.sock"), token);
@@ -46,5 +50,5 @@ export function runFolder() {
       .catch(() => undefined);
     if (state !== undefined) process.kill(state.master, "SIGTERM");
   });
-  return { path, inside, client, api };
+  return { path, inside, plane, client, api };
 }

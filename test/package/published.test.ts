@@ -1,4 +1,4 @@
-import { writeFileSync } from "node:fs";
+import { symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { checkPackage, createPackageFromTarballData } from "@arethetypeswrong/core";
 import { publint } from "publint";
@@ -90,6 +90,7 @@ export const core: Promise<Core> = Core.load(module);
 
   it.each([
     ["Node's", "nodenext"],
+    ["Node 16's", "node16"],
     ["a bundler's", "bundler"],
   ])("let a strict program compile by %s rules, libraries checked too", (_, resolution) => {
     writeFileSync(join(installed.project, "consumer.ts"), program);
@@ -99,5 +100,21 @@ export const core: Promise<Core> = Core.load(module);
     const tsc = join(ROOT, "node_modules/typescript/bin/tsc");
     const modules = ["--module", module, "--moduleResolution", resolution];
     expect(installed.run(tsc, ...options, ...modules, "consumer.ts", "worker.ts")).toBe("");
+  });
+
+  it("of the Node host need those of Node, and nothing else", () => {
+    for (const name of ["@types", "undici-types"]) {
+      symlinkSync(join(ROOT, "node_modules", name), join(installed.project, "node_modules", name));
+    }
+    const text = `import { createServer } from "node:http";
+import { type BundleRouter, createHandler, followPrimary } from "njet-kic/core/node";
+import { coreModule } from "njet-kic/core/module";
+
+const router: BundleRouter = await followPrimary(await coreModule());
+createServer(createHandler(router, { onFailure: (error, peer) => console.log(error.message, peer.port) })).listen(80);
+`;
+    writeFileSync(join(installed.project, "host.ts"), text);
+    const options = ["--strict", "--noEmit", "--target", "es2022", "--module", "node16", "--types", "node"];
+    expect(installed.run(join(ROOT, "node_modules/typescript/bin/tsc"), ...options, "host.ts")).toBe("");
   });
 });
