@@ -8,12 +8,10 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { loadCore } from "../../controller/core-file.js";
-import { BUNDLE_KIND, type BundleRecord, writeBundle } from "../../core-wasm/binding/bundle.js";
-import { compilePeerSetImage, compileShardImage } from "../../core-wasm/binding/images.js";
 import { goEnvironment, readyGo } from "../../test/conformance/go.js";
 import type { Row } from "../report.js";
-import { hostRules, UPSTREAMS } from "../route/host-rules.js";
-import { makeWorkload, SIZES, type Workload } from "../route/workload.js";
+import { makeWorkload, SIZES } from "../route/workload.js";
+import { bundleOfWorkload } from "./workload-bundle.js";
 
 const TABLE = "hosts";
 const REQUESTS = 50_000;
@@ -41,10 +39,11 @@ export async function goRows(): Promise<Row[]> {
   const folder = mkdtempSync(join(tmpdir(), "njet-kic-bench-"));
   try {
     const workloads = [];
+    const core = await loadCore();
     for (const size of SIZES.filter(({ name }) => MEASURED.includes(name))) {
       const workload = makeWorkload(size, REQUESTS);
       const bundle = `${size.name}.njkb`;
-      writeFileSync(join(folder, bundle), await bundleOfWorkload(workload));
+      writeFileSync(join(folder, bundle), bundleOfWorkload(core, workload));
       workloads.push({ name: size.name, routes: workload.routes, requests: workload.requests, bundle });
     }
     writeFileSync(join(folder, "workloads.json"), JSON.stringify(workloads));
@@ -61,20 +60,6 @@ export async function goRows(): Promise<Row[]> {
   } finally {
     rmSync(folder, { recursive: true, force: true });
   }
-}
-
-async function bundleOfWorkload({ size, routes }: Workload): Promise<Uint8Array> {
-  const core = await loadCore();
-  const records: BundleRecord[] = UPSTREAMS.map((key) => {
-    const peers = [1, 2, 3].map((i) => ({ address: `10.0.0.${i}`, port: 8080, weight: 1 }));
-    const content = compilePeerSetImage(core, { key, display: key, method: { kind: "round-robin" }, peers });
-    return { kind: BUNDLE_KIND.peerSet, key, content };
-  });
-  for (let first = 0; first < routes.length; first += size.pathsPerHost) {
-    const rules = hostRules(routes.slice(first, first + size.pathsPerHost), first);
-    records.push({ kind: BUNDLE_KIND.shard, key: routes[first].host, content: compileShardImage(core, rules) });
-  }
-  return writeBundle(records);
 }
 
 function rowsOf(figures: readonly Figure[]): Row[] {

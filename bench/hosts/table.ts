@@ -2,7 +2,8 @@
 import type { Row } from "../report.js";
 import { envoyRows } from "./envoy-side.js";
 import { goRows } from "./go-side.js";
+import { nodeRows } from "./node-side.js";
 
 export async function hostsTable(): Promise<Row[]> {
-  return [...(await goRows()), ...(await envoyRows())];
+  return [...(await nodeRows()), ...(await goRows()), ...(await envoyRows())];
 }
