@@ -6,6 +6,7 @@ import { healthTable } from "./health/table.js";
 import { hostsTable } from "./hosts/table.js";
 import { nativeTable } from "./native/table.js";
 import { nginxTable } from "./nginx/table.js";
+import { openNjetTable } from "./opennjet/table.js";
 import { proxyTable } from "./proxy/table.js";
 import { regexTable } from "./regex/table.js";
 import { type Row, renderTable, writeJson } from "./report.js";
@@ -26,6 +27,10 @@ const TABLES: Record<string, { title: string; run: () => Row[] | Promise<Row[]> 
   nginx: {
     title: "nginx: our NGINX against a static one and Envoy (ratio: times the figure of the row that has 1.00x)",
     run: nginxTable,
+  },
+  opennjet: {
+    title: "opennjet: OpenNJet that we drive against a static one (ratio: times the figure of the row that has 1.00x)",
+    run: openNjetTable,
   },
   hosts: {
     title: "hosts: a decision in programs that embed the core (ratio: times the core's time in that program)",

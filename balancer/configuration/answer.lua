@@ -76,7 +76,7 @@ local function write_slice(slice)
   return state.write(function()
     follower.catch_up()
     return slice
-  end, {})
+  end, { posted = true })
 end
 
 --- Status and text of the answer.
@@ -119,7 +119,7 @@ function answer.take(make, counts)
     if not records then return nil, why end
     if not store.has_room(records) then return nil, "no memory" end
     return records
-  end, {})
+  end, { posted = true })
   if not seq and refused == "locked" then return answers.refuse(UNAVAILABLE, "STATE_BUSY", "another writer is at work") end
   if not seq and refused ~= "no memory" then return answer.invalid(refused) end
   if not seq then return answers.refuse(FULL, "STATE_FULL", "the shared state has no room; nothing was taken") end

@@ -71,10 +71,10 @@ function endpoint.get()
   return answers.json(ngx.HTTP_OK, "[" .. table.concat(contents, ",") .. "]")
 end
 
---- 200 once an array of backends was taken, 500 before.
+--- 200 once an array of backends was taken, also before a restart that they have outlived; 500 before.
 function endpoint.is_initialized()
   if store.piece(record.name(record.SETTING, INITIALIZED)) then return answers.json(ngx.HTTP_OK, '"OK"') end
-  return answers.refuse(500, "CONFIGURATION_NONE", "no backends have been posted since the start")
+  return answers.refuse(500, "CONFIGURATION_NONE", "no backends have been posted, or none that were kept")
 end
 
 return endpoint

@@ -4,6 +4,7 @@ local ngx = ngx or njt
 local answer = require "balancer.configuration.answer"
 local answers = require "balancer.control.answer"
 local backends = require "balancer.configuration.backends_endpoint"
+local kept = require "balancer.configuration.kept"
 local record = require "balancer.state.record"
 local servers = require "balancer.configuration.servers_endpoint"
 local store = require "balancer.state.store"
@@ -34,6 +35,7 @@ function configuration.open(control)
   control.on("/configuration/servers", { POST = servers.post })
   control.on("/configuration/certs", { GET = servers.certs, open_reads = true })
   control.on("/configuration/general", { GET = get_general, POST = post_general, open_reads = true })
+  control.on("/configuration/kept", { GET = kept.get, POST = kept.post })
   control.on("/is-dynamic-lb-initialized", { GET = backends.is_initialized, open_reads = true })
 end
 

@@ -24,12 +24,13 @@ local POLLS_UNTIL_SURE = 16
 local GENERATION = "^[%w._:-]*$"
 local LONGEST_GENERATION = 256
 
---- The state in short: `{generation, seq, sum, count, master, workers}` as members of a JSON object.
+--- The state in short: `{generation, seq, sum, count, since, posts, master, workers}` as members of a JSON object.
 local function summary(seq)
   local sum, count = store.sum()
+  local since, posts = store.posts()
   return string.format(
-    '"generation":%s,"seq":%d,"sum":"%s","count":%d,"master":%d,"workers":%s',
-    cjson.encode(store.generation()), seq, sum, count, master_pid(), answer.array(store.workers())
+    '"generation":%s,"seq":%d,"sum":"%s","count":%d,"since":%.0f,"posts":%d,"master":%d,"workers":%s',
+    cjson.encode(store.generation()), seq, sum, count, since, posts, master_pid(), answer.array(store.workers())
   )
 end
 
@@ -135,6 +136,6 @@ function state.post()
 end
 
 --- For whoever changes the state another way.
-state.write, state.await_workers, state.add_worker_failures = write, await_workers, add_worker_failures
+state.validate, state.write, state.await_workers, state.add_worker_failures = validate, write, await_workers, add_worker_failures
 
 return state

@@ -145,6 +145,8 @@ local function advance(seq)
   local failures = {}
   if not in_force or seq < in_force then
     take_everything(failures)
+    -- Nobody waits for an answer to these.
+    if #failures > 0 then ngx.log(ngx.ERR, "pieces of the state can't be put in force: ", cjson.encode(failures)) end
   else
     for number = in_force + 1, seq do
       local names = store.log(number)

@@ -1,5 +1,5 @@
 --- The journal: the last good state on disk, for an NGINX that starts while its controller is away. The controller writes
--- it (controller/proxies/nginx/journal.ts); here it is only read.
+-- it (controller/proxies/nginx/journal.ts), posted backends among it; here it is only read.
 --
 -- "NJKS", u32 1, then records. The last one of a piece counts. A torn or corrupt record ends it: what follows can't be told
 -- from garbage.

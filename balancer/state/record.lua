@@ -8,7 +8,7 @@ require("jit").off(true, true)
 
 local ngx = ngx or njt
 local crc32 = ngx.crc32_long
-local byte, find, sub = string.byte, string.find, string.sub
+local byte, char, find, sub = string.byte, string.char, string.find, string.sub
 
 local record = {
   SET = 1,
@@ -63,6 +63,16 @@ function record.read(text, at)
   if find(key, "%c") then return nil, "a key has a control character" end
   local read = { op = op, kind = kind, key = key, digest = sub(text, at + 12, at + 19), content = sub(text, content, last) }
   return read, last + 1
+end
+
+local function bytes_of(value)
+  return char(value % 0x100, math.floor(value / 0x100) % 0x100, math.floor(value / 0x10000) % 0x100, math.floor(value / 0x1000000))
+end
+
+--- The record that sets a piece. `digest`: 8 bytes.
+function record.write(kind, key, digest, content)
+  local covered = char(record.SET, kind, #key % 0x100, math.floor(#key / 0x100)) .. digest .. key .. content
+  return bytes_of(#covered + 4) .. bytes_of(crc32(covered)) .. covered
 end
 
 --- All records of `text`; nil and why, if any of it can't be read.

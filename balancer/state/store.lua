@@ -5,6 +5,8 @@
 --   seq            number of the last whole batch, written last: all that workers look at
 --   sum, count     checksum over names and digests of all pieces, and their number
 --   generation     what the controller calls this state
+--   since          when this state began, in milliseconds
+--   by_others      number of batches that were posted by others than the controller
 --   e:<worker>     what that worker could not load, as JSON
 --   lock           who writes
 --
@@ -85,6 +87,11 @@ end
 
 function store.generation()
   return dict:get("generation") or ""
+end
+
+--- When this state began, in milliseconds, and how many batches others than the controller have posted since.
+function store.posts()
+  return dict:get("since") or 0, dict:get("by_others") or 0
 end
 
 --- Names of the pieces that batch `seq` changed, an iterator; nil where they are not known, or anything may have changed.
@@ -198,7 +205,8 @@ end
 --- Writes a batch. Never yields.
 -- @param records pieces that were validated, in the order in which they are safe to appear; or a function that makes them, which
 --   is called when nobody else can write, and answers nil and why where there is nothing to be written
--- @param options `generation`: what the state is called then; `everything`: workers compare all pieces, not only these
+-- @param options `generation`: what the state is called then; `everything`: workers compare all pieces, not only these;
+--   `posted`: it comes from others than the controller
 -- @return the number of the batch and an array of the records for which there is no room, or nil and why:
 --   "locked" (somebody else writes, try again) or "no memory" (nothing was taken)
 function store.write(records, options)
@@ -238,6 +246,7 @@ function store.write(records, options)
   if left or options.everything then low, high, count = summed() end
   dict:safe_set("sum", store.sum_text(low, high))
   dict:safe_set("count", count)
+  if options.posted then dict:incr("by_others", 1, 0) end
   if options.generation then dict:safe_set("generation", options.generation) end
   dict:safe_set("seq", seq)
   claim.release(LOCK)
@@ -256,6 +265,8 @@ function store.fill(pieces)
   end
   dict:safe_set("sum", store.sum_text(low, high))
   dict:safe_set("count", count)
+  dict:safe_set("since", math.floor(ngx.now() * 1000))
+  dict:safe_set("by_others", 0)
   dict:safe_set("seq", 0)
   return refused
 end

@@ -4,10 +4,11 @@ import { mkdtempSync, realpathSync, rmSync, writeFileSync } from "node:fs";
 import { connect } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { createLogger } from "../../controller/observability/logger.js";
+import { createLogger, type Logger } from "../../controller/observability/logger.js";
 import { ownNginx } from "../../controller/proxies/nginx/make-nginx.js";
-import type { NginxProxy } from "../../controller/proxies/nginx/nginx-proxy.js";
 import { findNginx } from "../../controller/proxies/nginx/parts.js";
+import type { ImageCompiler } from "../../controller/proxies/nginx/plan-pieces.js";
+import type { Proxy as DrivenProxy } from "../../controller/proxies/proxy.js";
 import type { PlanStep } from "../../controller/reconcile/plan.js";
 import { makeRoutingTable } from "../../test/support/core.js";
 import { closedPort } from "../../test/support/peers.js";
@@ -117,39 +118,54 @@ function accepts(address: string, port: number): Promise<boolean> {
   });
 }
 
-/** Our NGINX, driven as `njet-kic run --proxy nginx` does. What drives it is this process, and not counted. */
-export class OurNginx implements Contestant {
+/** A proxy of ours that drives a program which serves. */
+export interface DrivableProxy extends DrivenProxy {
+  listen(): Promise<void>;
+  addresses(): { http: { port: number } | undefined };
+}
+
+export interface DrivingContext {
+  compiler: ImageCompiler;
+  logger: Logger;
+}
+
+/** What every proxy of ours is made with here. */
+export const OUR_OPTIONS = {
+  ...{ stateSize: STATE_SIZE, trustedProxies: [], proxyProtocol: false },
+  http: { address: "127.0.0.1", port: 0 },
+  https: { address: "127.0.0.1", port: 0 },
+  ...{ accessLog: false, defaultCertificate: undefined, runDir: undefined, drainTime: 1_000, version: "bench" },
+};
+
+/** A program that is driven as `njet-kic run` does. What drives it is this process, and not counted. */
+export class Driven implements Contestant {
   private generation = 0;
 
   private constructor(
-    readonly proxy: NginxProxy,
+    private readonly proxy: DrivableProxy,
     readonly port: number,
     private readonly master: number,
   ) {}
 
-  static async start(workers: number, steps: readonly PlanStep[]): Promise<OurNginx> {
+  /** Starts what `make` gives, with these steps in force. */
+  static async start(
+    make: (context: DrivingContext) => Promise<DrivableProxy>,
+    steps: readonly PlanStep[],
+  ): Promise<Driven> {
     const before = new Set(treeOf(process.pid));
     const logger = createLogger({
       sink: { write: (line) => process.stderr.write(`${line}\n`) },
       level: "error",
       now: Date.now,
     });
-    const proxy = await ownNginx(
-      { compiler: makeRoutingTable(), logger },
-      {
-        ...{ binary: undefined, workers, stateSize: STATE_SIZE, trustedProxies: [], proxyProtocol: false },
-        http: { address: "127.0.0.1", port: 0 },
-        https: { address: "127.0.0.1", port: 0 },
-        ...{ accessLog: false, defaultCertificate: undefined, runDir: undefined, drainTime: 1_000, version: "bench" },
-      },
-    );
+    const proxy = await make({ compiler: makeRoutingTable(), logger });
     await proxy.listen();
     const master = treeOf(process.pid).find((pid) => !before.has(pid));
-    if (master === undefined) throw new Error("NGINX was started, and is not there");
-    const ours = new OurNginx(proxy, proxy.addresses().http?.port ?? 0, master);
-    await ours.apply(steps, true);
-    await proxy.complete();
-    return ours;
+    if (master === undefined) throw new Error("a program was started, and is not there");
+    const driven = new Driven(proxy, proxy.addresses().http?.port ?? 0, master);
+    await driven.apply(steps, true);
+    await proxy.complete?.();
+    return driven;
   }
 
   /** Resolves when all workers have acknowledged. */
@@ -165,4 +181,9 @@ export class OurNginx implements Contestant {
   close(): Promise<void> {
     return this.proxy.close(1_000);
   }
+}
+
+/** Our NGINX, as `njet-kic run --proxy nginx` has it. */
+export function ourNginx(workers: number, steps: readonly PlanStep[]): Promise<Driven> {
+  return Driven.start((context) => ownNginx(context, { ...OUR_OPTIONS, binary: undefined, workers }), steps);
 }

@@ -18,14 +18,17 @@ export interface StaticOptions {
   folder: string;
   workers: number;
   port: number;
+  /** Directives of the main context besides. */
+  main?: readonly string[];
 }
 
 const BODY = "x".repeat(256);
 
 /** An NGINX with these lines in `http`. Settings of connections are those that ours has. */
-function configuration({ folder, workers }: StaticOptions, http: readonly string[]): string {
+function configuration({ folder, workers, main = [] }: StaticOptions, http: readonly string[]): string {
   const temp = ["client_body", "proxy", "fastcgi", "uwsgi", "scgi"];
   return [
+    ...main,
     ...(process.getuid?.() === 0 ? ["user root;"] : []),
     ...[
       "daemon off;",

@@ -6,10 +6,11 @@ import { cpus, loadavg } from "node:os";
 import { median } from "../measure.js";
 import type { Row } from "../report.js";
 import { ourChanges, reloads } from "./changes.js";
-import { type Contestant, OurNginx, type Running, staticNginx } from "./contestants.js";
+import { type Contestant, ourNginx, type Running, staticNginx } from "./contestants.js";
 import { startEnvoy } from "./envoy.js";
 import { pin } from "./processes.js";
 import { measureRounds, type Taken } from "./rounds.js";
+import { ourChangeRows, pairRows, withAll } from "./rows.js";
 import {
   addressesOf,
   conditionRequests,
@@ -48,52 +49,6 @@ interface Setting {
   wrk: Wrk;
 }
 
-/** Closes in any case what was opened. */
-async function withAll<Name extends string, T>(
-  openers: Record<Name, () => Promise<Contestant>>,
-  use: (contestants: Record<Name, Contestant>) => Promise<T>,
-): Promise<T> {
-  const opened: [Name, Contestant][] = [];
-  try {
-    for (const name of Object.keys(openers) as Name[]) opened.push([name, await openers[name]()]);
-    return await use(Object.fromEntries(opened) as Record<Name, Contestant>);
-  } finally {
-    for (const [, one] of opened) await one.close();
-  }
-}
-
-type Kind = keyof Taken;
-const UNITS: Record<Kind, string> = {
-  perCore: "requests/s",
-  perSecond: "requests/s",
-  cpu: "us of CPU",
-  memory: "MB",
-};
-
-function figureRow(name: string, kind: Kind, taken: Taken, extra: Partial<Row> = {}): Row {
-  return {
-    table: TABLE,
-    name: `${name}, ${TITLES[kind]}`,
-    value: { amount: taken[kind], unit: UNITS[kind] },
-    ...extra,
-  };
-}
-
-const TITLES: Record<Kind, string> = {
-  perCore: "requests a second of one core",
-  perSecond: "requests a second by the clock",
-  cpu: "CPU of a request",
-  memory: "memory",
-};
-
-/** Two rows for a figure: the other's, and ours with how many times the other's that is. */
-function pairRows(title: string, other: string, kind: Kind, theirs: Taken, ours: Taken, goal?: Row["goal"]): Row[] {
-  return [
-    figureRow(`${title}: ${other}`, kind, theirs, { ratio: 1 }),
-    figureRow(`${title}: ours`, kind, ours, { ratio: ours[kind] / theirs[kind], goal }),
-  ];
-}
-
 const AHEAD = { perCore: { of: "ratio", atLeast: 1 }, cpu: { of: "ratio", atMost: 1 } } as const;
 
 /** (a), and at the largest size (b): the same hosts on all. */
@@ -101,7 +56,7 @@ async function siteRows({ peerPort, wrk }: Setting, hosts: number): Promise<Row[
   const sites = Array.from({ length: hosts }, (_, index) => siteStep(index));
   const openers: Record<string, () => Promise<Contestant>> = {
     static: () => staticNginx(1, (options) => sitesConfiguration(options, peerPort, hosts)),
-    ours: () => OurNginx.start(1, stepsWith(peerPort, ...sites)),
+    ours: () => ourNginx(1, stepsWith(peerPort, ...sites)),
   };
   if (hosts === MOST_HOSTS) openers.envoy = async () => (await startEnvoy(peerPort, hosts)).answering();
   const run = (all: typeof openers) =>
@@ -117,18 +72,20 @@ async function siteRows({ peerPort, wrk }: Setting, hosts: number): Promise<Row[
   }
   const title = `${hosts.toLocaleString("en-US")} hosts`;
   const { ours, envoy } = taken;
+  const against = { table: TABLE, title, other: "static", theirs: taken.static, ours };
   const rows = [
-    ...pairRows(title, "static", "perSecond", taken.static, ours),
-    ...pairRows(title, "static", "perCore", taken.static, ours, { of: "ratio", atLeast: GOALS.perCore }),
-    ...pairRows(title, "static", "cpu", taken.static, ours, { of: "ratio", atMost: GOALS.cpu }),
-    ...pairRows(title, "static", "memory", taken.static, ours),
+    ...pairRows(against, "perSecond"),
+    ...pairRows(against, "perCore", { of: "ratio", atLeast: GOALS.perCore }),
+    ...pairRows(against, "cpu", { of: "ratio", atMost: GOALS.cpu }),
+    ...pairRows(against, "memory"),
   ];
   if (envoy !== undefined) {
+    const beside = { ...against, other: "Envoy", theirs: envoy };
     rows.push(
-      ...pairRows(title, "Envoy", "perSecond", envoy, ours),
-      ...pairRows(title, "Envoy", "perCore", envoy, ours, AHEAD.perCore),
-      ...pairRows(title, "Envoy", "cpu", envoy, ours, AHEAD.cpu),
-      ...pairRows(title, "Envoy", "memory", envoy, ours, { of: "ratio", atMost: 1 }),
+      ...pairRows(beside, "perSecond"),
+      ...pairRows(beside, "perCore", AHEAD.perCore),
+      ...pairRows(beside, "cpu", AHEAD.cpu),
+      ...pairRows(beside, "memory", { of: "ratio", atMost: 1 }),
     );
   }
   say(`${title}: measured`);
@@ -145,20 +102,16 @@ async function searchRows(
 ): Promise<Row[]> {
   const openers = {
     static: () => staticNginx(1, (options) => textOf(options, peerPort)),
-    ours: () => OurNginx.start(1, stepsWith(peerPort, step)),
+    ours: () => ourNginx(1, stepsWith(peerPort, step)),
   };
   const taken = await withAll(openers, (contestants) => measureRounds(contestants, requests, wrk, PROXIES));
   say(`${title}: measured`);
+  const against = { table: TABLE, title, other: "static", theirs: taken.static, ours: taken.ours };
   return [
-    ...pairRows(title, "static", "perSecond", taken.static, taken.ours),
-    ...pairRows(title, "static", "perCore", taken.static, taken.ours, AHEAD.perCore),
-    ...pairRows(title, "static", "cpu", taken.static, taken.ours, AHEAD.cpu),
+    ...pairRows(against, "perSecond"),
+    ...pairRows(against, "perCore", AHEAD.perCore),
+    ...pairRows(against, "cpu", AHEAD.cpu),
   ];
-}
-
-function percentile(values: readonly number[], share: number): number {
-  const sorted = [...values].sort((a, b) => a - b);
-  return sorted[Math.min(sorted.length - 1, Math.ceil(sorted.length * share) - 1)];
 }
 
 async function changeRows(peerPort: number): Promise<Row[]> {
@@ -166,18 +119,14 @@ async function changeRows(peerPort: number): Promise<Row[]> {
   say("changes: measured");
   const theirs = await reloads(peerPort, RELOADED_HOSTS);
   say("reloads: measured");
-  const row = (name: string, amount: number, unit: string, goal?: Row["goal"]): Row => {
-    return { table: TABLE, name, value: { amount, unit }, goal };
+  const row = (name: string, amount: number, unit: string): Row => {
+    return { table: TABLE, name, value: { amount, unit } };
   };
-  const none = { of: "value", atMost: 0 } as const;
   const change = "a change at 10,000 hosts, until both workers have it";
   const reload = "a reload of the static one with 5,000 hosts, until it answers";
   for (const failure of ours.load.failures) say(`a request failed during changes: ${failure}`);
   return [
-    row(`${change}, p50`, median(ours.times), "ms"),
-    row(`${change}, p99`, percentile(ours.times, 0.99), "ms", { of: "value", atMost: GOALS.changes }),
-    row(`requests that failed meanwhile, of ${ours.load.sent}`, ours.load.failed, "requests", none),
-    row(`connections that were closed meanwhile`, ours.load.closedIdle, "connections", none),
+    ...ourChangeRows(TABLE, change, ours, GOALS.changes),
     row(`${reload}, p50`, median(theirs.times), "ms"),
     row(`${reload}, the longest of ${theirs.times.length}`, Math.max(...theirs.times), "ms"),
     row(`requests that failed meanwhile, of ${theirs.load.sent}`, theirs.load.failed, "requests"),

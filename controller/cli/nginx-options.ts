@@ -34,7 +34,7 @@ const FLAGS = {
 const OWN = { ...FLAGS, proxyProtocol: "--proxy-protocol" } as const;
 
 /** Those that OpenNJet understands as well. */
-const SHARED: readonly string[] = [OWN.nginxStateSize, OWN.proxyProtocol];
+const SHARED: readonly string[] = [OWN.nginxUser, OWN.nginxStateSize, OWN.proxyProtocol];
 
 /** Adds the options to a command. */
 export function withNginx(command: Command): Command {
@@ -48,7 +48,7 @@ export function withNginx(command: Command): Command {
     .addOption(
       new Option(
         "--nginx-user <user>",
-        "nginx: who its workers are where the controller is root, as USER or USER:GROUP",
+        "nginx, opennjet: who its workers are where the controller is root, as USER or USER:GROUP",
       ).default(undefined, "one without rights: www-data, nginx or nobody"),
     )
     .addOption(

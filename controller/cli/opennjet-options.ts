@@ -111,6 +111,7 @@ export async function makeOpenNjet(
       http: { address, port: options.httpPort },
       https: { address, port: options.httpsPort },
       workers: options.workers,
+      user: options.nginxUser,
       stateSize: options.nginxStateSize ?? DEFAULT_STATE_SIZE,
       trustedProxies,
       proxyProtocol: options.proxyProtocol === true,

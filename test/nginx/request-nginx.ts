@@ -50,6 +50,7 @@ export class RequestNginx {
   https = 0;
   readonly token = randomBytes(32).toString("hex");
   private child: ChildProcess | undefined;
+  private spawn: (() => ChildProcess) | undefined;
   private generation = 0;
 
   private constructor(compiler: ReturnType<typeof makeRoutingTable>) {
@@ -109,9 +110,23 @@ export class RequestNginx {
     };
     writeFileSync(join(folder, "nginx.conf"), edit(flavour.configuration(configured, folder)));
     const arguments_ = ["-p", folder, "-e", this.errorLogFile, "-c", join(folder, "nginx.conf")];
-    this.child = spawn(binary, arguments_, { env: { ...process.env, ...env }, stdio: "inherit" });
+    this.spawn = () => spawn(binary, arguments_, { env: { ...process.env, ...env }, stdio: "inherit" });
+    return this.launch();
+  }
+
+  /** Ends NGINX, and starts it anew with the same configuration; `between` while there is none. */
+  async restart(between: () => void = () => undefined): Promise<void> {
+    await this.end();
+    between();
+    if (!(await this.launch())) throw new Error(`NGINX does not answer: ${this.errorLog()}`);
+  }
+
+  /** False if it does not answer. */
+  private async launch(): Promise<boolean> {
+    const child = this.spawn?.();
+    this.child = child;
     let answers = false;
-    for (let tries = 0; tries < 1000 && this.child.exitCode === null && !answers; tries++) {
+    for (let tries = 0; tries < 1000 && child?.exitCode === null && !answers; tries++) {
       await new Promise((resolve) => setTimeout(resolve, 20));
       // Its own socket, not the port: that could be another NGINX's, which was faster.
       answers = await this.client.state().then(
@@ -174,14 +189,17 @@ export class RequestNginx {
     return found();
   }
 
+  private async end(): Promise<void> {
+    const { child } = this;
+    if (child === undefined || child.exitCode !== null || child.signalCode !== null) return;
+    const gone = new Promise((resolve) => child.once("exit", resolve));
+    child.kill("SIGTERM");
+    await gone;
+  }
+
   async close(): Promise<void> {
     await this.client.close();
-    const { child } = this;
-    if (child !== undefined && child.exitCode === null && child.signalCode === null) {
-      const gone = new Promise((resolve) => child.once("exit", resolve));
-      child.kill("SIGTERM");
-      await gone;
-    }
+    await this.end();
     if (process.env.KEEP_NGINX !== undefined) return;
     for (const folder of [this.folder, this.temp]) rmSync(folder, { recursive: true, force: true });
   }

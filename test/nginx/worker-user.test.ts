@@ -1,15 +1,5 @@
 import { spawnSync } from "node:child_process";
-import {
-  chmodSync,
-  copyFileSync,
-  cpSync,
-  mkdirSync,
-  readdirSync,
-  readFileSync,
-  readlinkSync,
-  rmSync,
-  statSync,
-} from "node:fs";
+import { chmodSync, copyFileSync, cpSync, mkdirSync, readdirSync, readlinkSync, rmSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { beforeAll, describe, expect, it } from "vitest";
 import { nativeCore, PACKAGE_ROOT } from "../../controller/proxies/nginx/parts.js";
@@ -21,6 +11,7 @@ import { cleanUpAfterEach, cleanup, closing } from "../support/harness.js";
 import { ask } from "../support/http-client.js";
 import { httpPeer } from "../support/peers.js";
 import { proxyHost, upstreamStep } from "../support/plans.js";
+import { four, whoIs } from "../support/process-user.js";
 import { RawClient, servedCertificate } from "../support/raw-client.js";
 import { until } from "./driven-nginx.js";
 import { installation, noNginx } from "./installation.js";
@@ -99,17 +90,6 @@ async function shopFolder(): Promise<string> {
   put(folder, "shop.yaml", ingress("shop", HOST, "web", "pair"));
   return folder;
 }
-
-/** User and group of a process, all of the kinds that there are (proc(5)): real, effective, saved, of the file system. */
-function whoIs(pid: number): string {
-  const text = readFileSync(`/proc/${pid}/status`, "utf8");
-  return ["Uid", "Gid"]
-    .map((name) => new RegExp(`^${name}:\\t(.*)$`, "m").exec(text)?.[1].replaceAll("\t", " "))
-    .join(", ");
-}
-
-const four = ({ uid, gid }: { uid: number; gid: number }) =>
-  [uid, gid].map((id) => Array(4).fill(id).join(" ")).join(", ");
 
 /** Processes of NGINX in a run folder: the master, and the one worker. */
 async function processes(run: ReturnType<typeof runFolder>): Promise<{ master: number; worker: number }> {

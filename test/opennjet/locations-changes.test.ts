@@ -42,7 +42,7 @@ it("An Ingress that comes is posted as a backend, and its locations are added", 
 it("An Ingress that goes has its locations removed, and its backend taken away", async () => {
   const { remove, calls, http } = await shop();
   await remove(ingress("shop", HOST, "one"));
-  expect(kinds(calls())).toEqual(["add marker", "remove location", "remove marker", "post 0"]);
+  expect(kinds(calls())).toEqual(["remove location", "add marker", "remove marker", "post 0"]);
   expect((await ask(http, { host: HOST })).status).toBe(404);
 });
 
@@ -64,7 +64,7 @@ it("A path that changes is a change of locations alone", async () => {
   const { set, calls, http } = await shop();
   await set(ingress("shop", HOST, "one").replace("path: /,", "path: /api,"));
   const made = calls();
-  expect(kinds(made)).toEqual(["add location", "add marker", "remove location", "remove marker"]);
+  expect(kinds(made)).toEqual(["add location", "remove location", "add marker", "remove marker"]);
   expect(made[0]).toMatch(BODY);
   expect((await ask(http, { host: HOST, path: "/api" })).body).toBe("one");
   expect((await ask(http, { host: HOST, path: "/" })).status).toBe(404);
@@ -73,7 +73,7 @@ it("A path that changes is a change of locations alone", async () => {
 it("A host that changes is a change of locations alone", async () => {
   const { set, calls, http } = await shop();
   await set(ingress("shop", "new.example.com", "one"));
-  expect(kinds(calls())).toEqual(["add location", "add marker", "remove location", "remove marker"]);
+  expect(kinds(calls())).toEqual(["add location", "remove location", "add marker", "remove marker"]);
   expect((await ask(http, { host: "new.example.com" })).body).toBe("one");
   expect((await ask(http, { host: HOST })).status).toBe(404);
 });

@@ -1,16 +1,12 @@
-import { afterEach, describe } from "vitest";
+import { describe } from "vitest";
 import { RequestNginx } from "../nginx/request-nginx.js";
-import { runCleanups } from "../support/harness.js";
-import { nothingBreaksOut } from "./breaking-out.js";
+import { breakOutTests } from "./break-out.js";
 import { carriedOver } from "./carried-real.js";
 import { noOpenNjet, openNjetWith } from "./real-installation.js";
 
-afterEach(runCleanups);
-
-describe.skipIf(noOpenNjet)("over OpenNJet, no text gets out of its place:", () =>
-  nothingBreaksOut(async () => {
+describe.skipIf(noOpenNjet)("over OpenNJet", () =>
+  breakOutTests(async () => {
     const njet = await RequestNginx.start([], { flavour: openNjetWith("locations") });
-    const { carrier } = await carriedOver(njet);
-    return { carrier, http: njet.http };
+    return { ...(await carriedOver(njet)), http: njet.http };
   }),
 );

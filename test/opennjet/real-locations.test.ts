@@ -31,4 +31,18 @@ describe.skipIf(noOpenNjet)("run --proxy opennjet --carrier locations", () => {
     await load.stop();
     expect(load.failures).toEqual([]);
   });
+
+  it("answers 400 to a target that can't be read, and serves on", async () => {
+    const running = await startRun(await shopFolder(), ...LOCATIONS);
+    expect((await ask(running.http, { host: HOST, path: "/%" })).status).toBe(400);
+    expect((await ask(running.http, { host: HOST })).body).toBe("one");
+  });
+
+  it("is not taken for late where one worker alone gets all connections", async () => {
+    const running = await startRun(await shopFolder(), ...LOCATIONS, "--workers", "2");
+    const until = performance.now() + 12_000;
+    while (performance.now() < until) await new Promise((resolve) => setTimeout(resolve, 500));
+    expect(running.log().filter(({ level }) => level === "error")).toEqual([]);
+    expect(running.stderr).not.toContain("not all workers");
+  });
 });

@@ -89,7 +89,7 @@ describe.skipIf(noOpenNjet)("run --proxy opennjet", () => {
     }
     expect(versions.size).toBe(1);
     expect((await run.client().state()).workers.map(({ pid }) => pid)).toEqual(workers.map(({ pid }) => pid));
-    const files = readdirSync(run.inside("certificates"));
+    const files = readdirSync(run.plane("certificates"));
     expect(files).toHaveLength(1);
   });
 
@@ -178,8 +178,8 @@ describe.skipIf(noOpenNjet)("run --proxy opennjet", () => {
     await until("the map is in step", async () => {
       return (await run.client().pieces()).pieces["10:certificates"] !== undefined;
     });
-    const [file = ""] = readdirSync(run.inside("certificates"));
-    const path = run.inside(join("certificates", file));
+    const [file = ""] = readdirSync(run.plane("certificates"));
+    const path = run.plane("certificates", file);
     expect(statSync(path).mode & 0o777).toBe(0o600);
     // Only who looks into the file can tell.
     const other = makeCertificate("from the file", HOST);

@@ -1,10 +1,11 @@
 /** A shop in a folder, and the run folder of the OpenNJet that serves it. */
-import { existsSync, readFileSync } from "node:fs";
+import { chmodSync, existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { ControlClient } from "../../controller/proxies/nginx/control-client.js";
 import { OpenNjetApi } from "../../controller/proxies/opennjet/api/index.js";
 import { makeFolder, put } from "../cli/cli-support.js";
 import { ingress, service } from "../cli/objects.js";
+import { until } from "../nginx/driven-nginx.js";
 import { cleanup, closing } from "../support/harness.js";
 import { httpPeer } from "../support/peers.js";
 
@@ -27,7 +28,11 @@ export async function shopFolder(): Promise<string> {
 /** A run folder, and what is in it; the OpenNJet of it is ended after the test, also where its controller was killed. */
 export function runFolder() {
   const path = makeFolder();
+  // Workers that are another user have to get through.
+  chmodSync(path, 0o711);
   const inside = (name: string) => join(path, "opennjet", name);
+  /** What workers can get into. */
+  const plane = (...names: string[]) => join(path, "opennjet-temp", "plane", ...names);
   const client = () => {
     const token = readFileSync(inside("token"), "utf8").trim();
     const made = new ControlClient(inside("control.sock"), token);
@@ -44,7 +49,11 @@ export function runFolder() {
     const state = await client()
       .state()
       .catch(() => undefined);
-    if (state !== undefined) process.kill(state.master, "SIGTERM");
+    if (state === undefined) return;
+    const { master } = state;
+    process.kill(master, "SIGTERM");
+    // The folder can't be taken away before.
+    await until("OpenNJet ends", () => !existsSync(`/proc/${master}`));
   });
-  return { path, inside, client, api };
+  return { path, inside, plane, client, api };
 }

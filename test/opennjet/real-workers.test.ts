@@ -111,6 +111,7 @@ describe.skipIf(noOpenNjet)("the number of OpenNJet's workers", () => {
       const now = pids(await workers().catch(() => []));
       return now.length === 2 && !now.some((pid) => first.includes(pid));
     });
+    await until("the places of the old ones are free", () => !first.some((pid) => existsSync(`/proc/${pid}`)));
     // The socket of the control server that ended is in the way of its successor's.
     rmSync(socket, { force: true });
     // The one that is added has the place of one that ended, so that another one than the last is the first to go.

@@ -1,10 +1,12 @@
 import { Client } from "undici";
 import type { Piece } from "./piece.js";
-import { encodeRecord } from "./record.js";
+import { decodeRecords, encodeRecord } from "./record.js";
 
 /** Milliseconds that NGINX has to answer; it waits 5 s for a writer and 5 s for its workers itself. */
 const ANSWER_TIME = 30_000;
 const MOST_ANSWER = 256 * 1024 * 1024;
+const NOT_FOUND = 404;
+const CONFLICT = 409;
 
 /** A worker of NGINX, and what it has in force. */
 export interface WorkerState {
@@ -25,6 +27,10 @@ export interface StateSummary {
   seq: number;
   sum: string;
   count: number;
+  /** When the state began, in milliseconds since the epoch. */
+  since: number;
+  /** Batches that others than the controller have posted since then. */
+  posts: number;
   /** Process number of the master. */
   master: number;
   workers: WorkerState[];
@@ -104,6 +110,28 @@ export class ControlClient {
     return (await this.ask("POST", path, Buffer.concat(pieces.map(encodeRecord)), options.generation)) as BatchAnswer;
   }
 
+  /** What others have posted and is to be kept; undefined where NGINX takes no posts. */
+  async kept(): Promise<Piece[] | undefined> {
+    const { status, body } = await this.exchange("GET", "/configuration/kept");
+    if (status === NOT_FOUND) return undefined;
+    const pieces = status === 200 ? decodeRecords(body) : undefined;
+    if (pieces === undefined) throw refusal(status, parse(body));
+    return pieces;
+  }
+
+  /**
+   * Puts back what others have posted to an earlier NGINX. Resolves with what was refused; undefined where somebody has posted to
+   * this one, which is newer: nothing is changed then.
+   */
+  async putBack(pieces: readonly Piece[]): Promise<RefusedPiece[] | undefined> {
+    const bytes = Buffer.concat(pieces.map(encodeRecord));
+    const { status, body } = await this.exchange("POST", "/configuration/kept", bytes);
+    if (status === CONFLICT) return undefined;
+    const answer = parse(body);
+    if (status !== 200) throw refusal(status, answer);
+    return (answer as { failures: RefusedPiece[] }).failures;
+  }
+
   /** What the workers have counted; its form is that of `counters.ts`. */
   counters(): Promise<unknown> {
     return this.ask("GET", "/counters");
@@ -114,30 +142,34 @@ export class ControlClient {
     await this.client.destroy();
   }
 
-  private async ask(method: "GET" | "POST", path: string, body?: Buffer, generation?: string): Promise<unknown> {
+  private async ask(method: "GET" | "POST", path: string, bytes?: Buffer, generation?: string): Promise<unknown> {
+    const { status, body } = await this.exchange(method, path, bytes, generation);
+    const answer = parse(body);
+    if (status === 200 && typeof answer === "object" && answer !== null) return answer;
+    throw refusal(status, answer);
+  }
+
+  private async exchange(
+    method: "GET" | "POST",
+    path: string,
+    bytes?: Buffer,
+    generation?: string,
+  ): Promise<{ status: number; body: Buffer }> {
     const response = await this.client.request({
       method,
       path,
       headers: {
         authorization: `Bearer ${this.token}`,
-        ...(body && { "content-type": "application/octet-stream" }),
+        ...(bytes && { "content-type": "application/octet-stream" }),
         ...(generation !== undefined && { "x-njet-generation": generation }),
       },
-      body: body ?? null,
+      body: bytes ?? null,
     });
-    const text = await readAll(response.body);
-    const answer = parse(text);
-    if (response.statusCode === 200 && typeof answer === "object" && answer !== null) return answer;
-    const { code, message } = (answer ?? {}) as { code?: unknown; message?: unknown };
-    throw new ControlError(
-      typeof code === "string" ? code : "STATE_ANSWER",
-      response.statusCode,
-      typeof message === "string" ? message : `the control endpoint answered ${response.statusCode}`,
-    );
+    return { status: response.statusCode, body: await readAll(response.body) };
   }
 }
 
-async function readAll(body: AsyncIterable<Buffer>): Promise<string> {
+async function readAll(body: AsyncIterable<Buffer>): Promise<Buffer> {
   const parts: Buffer[] = [];
   let size = 0;
   for await (const part of body) {
@@ -145,13 +177,22 @@ async function readAll(body: AsyncIterable<Buffer>): Promise<string> {
     if (size > MOST_ANSWER) throw new ControlError("STATE_ANSWER", 0, "the control endpoint answers without end");
     parts.push(part);
   }
-  return Buffer.concat(parts).toString();
+  return Buffer.concat(parts);
 }
 
-function parse(text: string): unknown {
+function parse(body: Buffer): unknown {
   try {
-    return JSON.parse(text);
+    return JSON.parse(body.toString());
   } catch {
     return undefined;
   }
+}
+
+function refusal(status: number, answer: unknown): ControlError {
+  const { code, message } = (answer ?? {}) as { code?: unknown; message?: unknown };
+  return new ControlError(
+    typeof code === "string" ? code : "STATE_ANSWER",
+    status,
+    typeof message === "string" ? message : `the control endpoint answered ${status}`,
+  );
 }

@@ -9,7 +9,7 @@ import type { ImageCompiler } from "./plan-pieces.js";
 import { NginxFolder } from "./run-folder.js";
 import { keepCertificate, portOf } from "./start-parts.js";
 import { Supervisor } from "./supervisor.js";
-import { customaryUser, findUser, userDatabase, whyUnreachable } from "./worker-user.js";
+import { chooseWorkerUser } from "./worker-user.js";
 
 /** Connections of each worker, as many as the embedded proxy takes. */
 const CONNECTIONS = 16_384;
@@ -57,7 +57,7 @@ export async function ownNginx({ compiler, logger }: Parts, options: NginxOption
   }
   try {
     const certificate = keepCertificate(folder, options.defaultCertificate);
-    const user = await workerUser(folder, options.user, logger);
+    const user = await chooseWorkerUser({ server: "nginx", folder: folder.temp, asked: options.user, logger });
     const text = nginxConfiguration({
       modules: installation.modules,
       luaPath: installation.luaPath,
@@ -124,35 +124,4 @@ export function attachedNginx(
     ports: undefined,
     accessLog: false,
   });
-}
-
-const ROOT = { name: "root", group: "root" };
-
-/** Who the workers are: undefined where NGINX can only be who we are. Rejects with an Error for a user that can't be. */
-async function workerUser(
-  folder: NginxFolder,
-  asked: string | undefined,
-  logger: Logger,
-): Promise<{ name: string; group: string } | undefined> {
-  if (process.getuid?.() !== 0) {
-    if (asked !== undefined) throw new Error("--nginx-user: only root can have workers of another user");
-    return undefined;
-  }
-  const user = asked === undefined ? customaryUser(userDatabase()) : askedUser(asked);
-  const why = user === undefined ? "there is no user without rights" : await whyUnreachable(user, folder.temp);
-  if (user !== undefined && why === undefined) return user;
-  if (asked !== undefined) throw new Error(`--nginx-user: ${why}`);
-  logger.warn("workers of nginx run as root", {
-    why,
-    remedy: "name a user with --nginx-user, or start all of it as one",
-  });
-  return ROOT;
-}
-
-function askedUser(asked: string) {
-  try {
-    return findUser(asked, userDatabase());
-  } catch (error) {
-    throw new Error(`--nginx-user: ${(error as Error).message}`);
-  }
 }

@@ -14,6 +14,7 @@ import { Journal } from "./journal.js";
 import { NginxMetrics } from "./nginx-metrics.js";
 import { makePiece, PIECE, type Piece, parsePieceName, pieceName } from "./piece.js";
 import { certificatePiece, type ImageCompiler, peerStatesPiece, pieceOfStep } from "./plan-pieces.js";
+import { PostedPieces } from "./posted-pieces.js";
 import type { NginxFolder } from "./run-folder.js";
 import { StateKeeper } from "./state-keeper.js";
 
@@ -57,6 +58,7 @@ export class NginxProxy implements DrivenProxy {
   private readonly peerStates = new PeerStates();
   private readonly runner: NginxRunner;
   private keeper: StateKeeper | undefined;
+  private posted: PostedPieces | undefined;
   private claim: FolderClaim | undefined;
   private journal: Journal | undefined;
   private accessLog: AccessLogPipe | undefined;
@@ -90,6 +92,7 @@ export class NginxProxy implements DrivenProxy {
       await this.runner.start();
       await keeper.adopt();
       this.keeper = keeper;
+      this.posted = new PostedPieces({ client, journal, logger, keep: (pieces) => keeper.keep(pieces) });
       this.generation = keeper.summary?.generation ?? "";
       if (defaultCertificate !== undefined) {
         await this.deliver([certificatePiece({ host: "", ...defaultCertificate })]);
@@ -100,6 +103,7 @@ export class NginxProxy implements DrivenProxy {
       throw error;
     }
     this.timer = setInterval(() => this.check(), CHECK_INTERVAL);
+    this.check();
   }
 
   addresses(): { http: { port: number } | undefined; https: { port: number } | undefined } {
@@ -243,7 +247,10 @@ export class NginxProxy implements DrivenProxy {
     const { keeper } = this;
     if (this.checking || keeper === undefined || this.closing !== undefined) return;
     this.checking = true;
-    this.inTurn(() => keeper.check())
+    this.inTurn(async () => {
+      await keeper.check();
+      if (keeper.summary !== undefined) await this.posted?.follow(keeper.summary);
+    })
       .catch((error: unknown) => keeper.lost(error))
       .finally(() => {
         this.checking = false;

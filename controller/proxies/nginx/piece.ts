@@ -6,13 +6,16 @@ import { createHash } from "node:crypto";
  */
 export const PIECE = { shard: 1, upstream: 2, certificate: 3, peerStates: 4 } as const;
 
+/** Kinds of what others post and NGINX gives back, so that it can be kept: backends and settings (balancer/configuration/kept.lua). */
+export const KEPT_KINDS: readonly number[] = [6, 9];
+
 /** A piece as it is to be. */
 export interface Piece {
   kind: number;
   key: string;
   /** Undefined: there is to be none. */
   content: Uint8Array | undefined;
-  /** Of the content, 16 hex digits; `NO_DIGEST` without one. */
+  /** Of the content, 16 hex digits, as who made the piece has it; `NO_DIGEST` without one. */
   digest: string;
 }
 

@@ -33,6 +33,19 @@ export function encodeRecord({ kind, key, content, digest }: Piece): Buffer {
   return record;
 }
 
+/** All records of `bytes`; undefined where any of them is damaged. */
+export function decodeRecords(bytes: Buffer): Piece[] | undefined {
+  const pieces: Piece[] = [];
+  for (let at = 0; at < bytes.length; ) {
+    const size = at + COUNTED <= bytes.length ? recordSize(bytes, at) : 0;
+    const piece = size > 0 ? decodeRecord(bytes.subarray(at, at + size)) : undefined;
+    if (piece === undefined) return undefined;
+    pieces.push(piece);
+    at += size;
+  }
+  return pieces;
+}
+
 /** Bytes of the whole record whose first four bytes these are. */
 export function recordSize(bytes: Buffer, at = 0): number {
   return bytes.readUInt32LE(at) + COUNTED;

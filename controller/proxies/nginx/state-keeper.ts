@@ -90,7 +90,7 @@ export class StateKeeper {
    */
   async deliver(pieces: readonly Piece[], generation?: string): Promise<RefusedPiece[]> {
     const known = pieces.filter((piece) => this.digest(piece) === piece.digest);
-    await this.write(known);
+    await this.keep(known);
     const chunks = split(pieces.filter((piece) => this.digest(piece) !== piece.digest));
     if (chunks.length === 0 && generation !== undefined && generation !== this.generation) chunks.push([]);
     const refused: RefusedPiece[] = [];
@@ -146,7 +146,7 @@ export class StateKeeper {
     const refused = new Set(answer.failures.map(pieceName));
     const taken = batch.filter((piece) => !refused.has(pieceName(piece)));
     for (const piece of taken) this.accept(piece);
-    await this.write(taken);
+    await this.keep(taken);
     return answer.failures;
   }
 
@@ -198,7 +198,8 @@ export class StateKeeper {
     this.accepted.set(pieceName(piece), piece.content === undefined ? undefined : piece.digest);
   }
 
-  private async write(pieces: readonly Piece[]): Promise<void> {
+  /** Writes pieces to the journal; where that can't be done it is told of and counted. */
+  async keep(pieces: readonly Piece[]): Promise<void> {
     try {
       await this.parts.journal.append(pieces.filter(({ kind }) => kind !== PIECE.peerStates));
     } catch (error) {

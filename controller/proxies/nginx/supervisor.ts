@@ -41,8 +41,12 @@ export interface SupervisorParts {
   configuration: string;
   /** Called before each start, while none of the server's processes is to be taken over. */
   prepare?(): void;
+  /** Called before the server is told to read its configuration anew. */
+  prepareReload?(): void;
   /** Where it writes before it has read its configuration; its standard error without. */
   errorLog?: string;
+  /** Further arguments. */
+  args?: readonly string[];
   client: Pick<ControlClient, "state">;
   logger: Logger;
   /** Called when NGINX answers after it was started anew. */
@@ -121,7 +125,10 @@ export class Supervisor {
     this.master = master;
     logger.info(`${this.name} is running already and is taken over; its log stays where it was`, { pid: master.pid });
     // It is told to read other settings, or other Lua code, without losing a connection.
-    if (changed) this.signal(master, "SIGHUP");
+    if (changed) {
+      this.parts.prepareReload?.();
+      this.signal(master, "SIGHUP");
+    }
     return master;
   }
 
@@ -155,10 +162,11 @@ export class Supervisor {
   }
 
   private async spawn(): Promise<Master> {
-    const { installation, folder, errorLog = "stderr" } = this.parts;
+    const { installation, folder, errorLog = "stderr", args = [] } = this.parts;
     this.log.begin();
     // In a group of its own, so that Ctrl-C reaches us alone: we end it in order.
-    const child = spawn(installation.binary, ["-p", folder.path, "-e", errorLog, "-c", folder.configuration], {
+    const all = ["-p", folder.path, "-e", errorLog, ...args, "-c", folder.configuration];
+    const child = spawn(installation.binary, all, {
       env: { ...process.env, ...installation.env },
       stdio: ["ignore", "ignore", "pipe"],
       detached: true,

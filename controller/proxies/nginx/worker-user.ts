@@ -1,6 +1,7 @@
-/** Who the workers of an NGINX are whose master is root. */
+/** Who the workers of an NGINX or OpenNJet are whose master is root. */
 import { execFile } from "node:child_process";
 import { readFileSync } from "node:fs";
+import type { Logger } from "../../observability/logger.js";
 
 /** A user and its group, as the user database names them. */
 export interface WorkerUser {
@@ -77,6 +78,48 @@ export function whyUnreachable({ name, uid, gid }: WorkerUser, folder: string): 
       else resolve(`no process can be started as ${name} here (${error.code})`);
     });
   });
+}
+
+const ROOT: WorkerUser = { name: "root", uid: 0, group: "root", gid: 0 };
+
+export interface WorkerUserChoice {
+  /** What the log calls the server. */
+  server: string;
+  /** Where workers have to get to. */
+  folder: string;
+  /** Of `--nginx-user`; undefined: the customary one. */
+  asked: string | undefined;
+  logger: Logger;
+}
+
+/** Who the workers are: undefined where a server can only be who we are. Rejects with an Error for a user that can't be. */
+export async function chooseWorkerUser({
+  server,
+  folder,
+  asked,
+  logger,
+}: WorkerUserChoice): Promise<WorkerUser | undefined> {
+  if (process.getuid?.() !== 0) {
+    if (asked !== undefined) throw new Error("--nginx-user: only root can have workers of another user");
+    return undefined;
+  }
+  const user = asked === undefined ? customaryUser(userDatabase()) : askedUser(asked);
+  const why = user === undefined ? "there is no user without rights" : await whyUnreachable(user, folder);
+  if (user !== undefined && why === undefined) return user;
+  if (asked !== undefined) throw new Error(`--nginx-user: ${why}`);
+  logger.warn(`workers of ${server} run as root`, {
+    why,
+    remedy: "name a user with --nginx-user, or start all of it as one",
+  });
+  return ROOT;
+}
+
+function askedUser(asked: string): WorkerUser {
+  try {
+    return findUser(asked, userDatabase());
+  } catch (error) {
+    throw new Error(`--nginx-user: ${(error as Error).message}`);
+  }
 }
 
 function records(text: string): string[][] {

@@ -16,8 +16,11 @@ export interface CertificatePair {
  * than the other. Its path follows from the host alone. Mode 0600.
  */
 export class CertificateFiles {
-  /** `folder`: absolute; plain enough to stand in a configuration. */
-  constructor(private readonly folder: string) {}
+  /** `folder`: absolute; plain enough to stand in a configuration. `owner`: of the files, where it is not us. */
+  constructor(
+    private readonly folder: string,
+    private readonly owner?: { uid: number; gid: number },
+  ) {}
 
   /** Path for a host. Says nothing of the host, so that no character of it can matter. */
   pathOf(host: string): string {
@@ -41,6 +44,7 @@ export class CertificateFiles {
     try {
       const file = await open(made, "wx", MODE);
       try {
+        if (this.owner !== undefined) await file.chown(this.owner.uid, this.owner.gid);
         await file.writeFile(contentOf(pair));
         await file.datasync();
       } finally {

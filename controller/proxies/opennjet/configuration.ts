@@ -101,10 +101,16 @@ function dataPlane(options: OpenNjetConfigurationOptions): string {
 
 /** The one server of the carrier locations: what no dynamic location takes is answered here. */
 export const LOCATIONS_SERVER_NAME = "_";
+/**
+ * Statuses of requests of which NGINX may not know the path yet: it can't lead those to a named location, and would answer 500. They
+ * have NGINX's own pages.
+ */
+const WITHOUT_A_PATH = ["400", "408", "414", "505"];
+const PAGES = OWN_PAGES.split(" ").filter((status) => !WITHOUT_A_PATH.includes(status));
 const LOCATIONS_SERVER = [
   `server_name ${LOCATIONS_SERVER_NAME};`,
   "client_max_body_size 0;",
-  `error_page ${OWN_PAGES} @njet_kic_page;`,
+  `error_page ${PAGES.join(" ")} @njet_kic_page;`,
   "error_page 494 =431 @njet_kic_page;",
   "log_by_lua_block { balancer.log() }",
   "header_filter_by_lua_block { balancer.respond() }",

@@ -1,4 +1,4 @@
-import { request } from "node:http";
+import { Agent, type RequestOptions, request } from "node:http";
 import { connect } from "node:net";
 import type { DataPlane } from "./locations/marker.js";
 
@@ -15,34 +15,39 @@ export function dataPlane(
 ): DataPlane {
   const any = address === undefined || address === "0.0.0.0";
   const host = any ? "127.0.0.1" : address === "::" ? "::1" : address;
+  const createConnection = () => {
+    const socket = connect({ host, port });
+    if (proxyProtocol) socket.write(NO_PROXY);
+    return socket;
+  };
   return {
     workers: () => workers,
-    ask: (name, path) =>
-      new Promise((resolve, reject) => {
-        const sent = request(
-          {
-            path,
-            headers: { Host: name, Connection: "close" },
-            timeout: ANSWER_TIME,
-            createConnection: () => {
-              const socket = connect({ host, port });
-              if (proxyProtocol) socket.write(NO_PROXY);
-              return socket;
-            },
-          },
-          (response) => {
-            let body = "";
-            response.setEncoding("utf8");
-            response.on("data", (text: string) => {
-              if (body.length < MOST_BODY) body += text;
-            });
-            response.on("end", () => resolve({ status: response.statusCode ?? 0, body }));
-            response.on("error", reject);
-          },
-        );
-        sent.on("timeout", () => sent.destroy(new Error("the data plane does not answer")));
-        sent.on("error", reject);
-        sent.end();
-      }),
+    async ask(name, paths) {
+      const agent = Object.assign(new Agent({ keepAlive: true, maxSockets: 1 }), { createConnection });
+      const answers: { status: number; body: string }[] = [];
+      try {
+        for (const path of paths) answers.push(await answerOf({ path, headers: { Host: name }, agent }));
+      } finally {
+        agent.destroy();
+      }
+      return answers;
+    },
   };
+}
+
+function answerOf(options: RequestOptions): Promise<{ status: number; body: string }> {
+  return new Promise((resolve, reject) => {
+    const sent = request({ ...options, timeout: ANSWER_TIME }, (response) => {
+      let body = "";
+      response.setEncoding("utf8");
+      response.on("data", (text: string) => {
+        if (body.length < MOST_BODY) body += text;
+      });
+      response.on("end", () => resolve({ status: response.statusCode ?? 0, body }));
+      response.on("error", reject);
+    });
+    sent.on("timeout", () => sent.destroy(new Error("the data plane does not answer")));
+    sent.on("error", reject);
+    sent.end();
+  });
 }

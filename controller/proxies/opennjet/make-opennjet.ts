@@ -1,4 +1,4 @@
-import { mkdirSync, rmSync } from "node:fs";
+import { rmSync } from "node:fs";
 import { join } from "node:path";
 import type { Logger } from "../../observability/logger.js";
 import type { NginxListener } from "../nginx/configured-values.js";
@@ -9,6 +9,7 @@ import type { ImageCompiler } from "../nginx/plan-pieces.js";
 import { NginxFolder } from "../nginx/run-folder.js";
 import { keepCertificate, portOf } from "../nginx/start-parts.js";
 import { Supervisor } from "../nginx/supervisor.js";
+import { chooseWorkerUser } from "../nginx/worker-user.js";
 import { OpenNjetApi } from "./api/index.js";
 import { CertificateFiles } from "./certificate-files.js";
 import { CertificateMaps } from "./certificate-maps.js";
@@ -17,13 +18,11 @@ import { locationsCarrier } from "./make-locations.js";
 import { mapSwitch } from "./map-switch.js";
 import { OpenNjetProxy } from "./opennjet-proxy.js";
 import { type Carrier, findOpenNjet } from "./parts.js";
+import { PlaneFolder } from "./plane-folder.js";
 
 /** Connections of each worker, as many as the embedded proxy takes. */
 const CONNECTIONS = 16_384;
 const API_SOCKET = "api.sock";
-const CERTIFICATES = "certificates";
-/** What OpenNJet keeps over a restart; whatever it holds comes from us, and comes again. */
-const STATE = ["data", "logs"];
 
 export interface OpenNjetOptions {
   /** How routes get there. */
@@ -36,6 +35,8 @@ export interface OpenNjetOptions {
   https: NginxListener;
   /** Undefined: one for each core. */
   workers: number | undefined;
+  /** `USER` or `USER:GROUP` of the workers, where we are root; undefined: one without rights. */
+  user: string | undefined;
   /** MiB of memory for the state, which workers share. */
   stateSize: number;
   trustedProxies: readonly string[];
@@ -68,10 +69,12 @@ export async function ownOpenNjet(
   const folder = runDir === undefined ? NginxFolder.temporary("opennjet") : NginxFolder.stable(runDir, "opennjet");
   try {
     const certificate = keepCertificate(folder, options.defaultCertificate);
-    const asRoot = process.getuid?.() === 0;
-    if (asRoot) logger.warn("opennjet runs as root, as its controller does; give both a user of their own");
+    const { temp } = folder;
+    const user = await chooseWorkerUser({ server: "opennjet", folder: temp, asked: options.user, logger });
+    const plane = new PlaneFolder(folder, options.carrier, user?.uid === 0 ? undefined : user);
+    plane.writeDefault(certificate);
     const apiSocket = join(folder.path, API_SOCKET);
-    const files = { chain: folder.certificateFile, key: folder.certificateKeyFile };
+    const files = { chain: plane.defaultPair, key: plane.defaultPair };
     const text = openNjetConfiguration({
       carrier: options.carrier,
       modulesFolder: installation.modules,
@@ -80,7 +83,7 @@ export async function ownOpenNjet(
       packageRoot: PACKAGE_ROOT ?? "",
       library,
       runDirectory: folder.path,
-      tempDirectory: folder.temp,
+      tempDirectory: folder.tempOf(user?.name),
       controlSocket: folder.socket,
       tokenFile: folder.tokenFile,
       journalFile: folder.journal,
@@ -89,7 +92,7 @@ export async function ownOpenNjet(
       defaultCertificate: files,
       workers: options.workers ?? 0,
       connections: CONNECTIONS,
-      ...(asRoot && { user: { name: "root", group: "root" } }),
+      ...(user && { user }),
       trustedProxies: options.trustedProxies,
       proxyProtocol: options.proxyProtocol,
       allowUnderscoreHeaders: false,
@@ -108,7 +111,7 @@ export async function ownOpenNjet(
     const beside = new ControlClient(folder.socket, folder.token);
     const certificates = new CertificateMaps({
       maps: api.maps,
-      files: new CertificateFiles(join(folder.path, CERTIFICATES)),
+      files: new CertificateFiles(plane.certificates, plane.user),
       workers: options.carrier === "locations" ? undefined : mapSwitch(beside, logger),
       others: files,
       logger,
@@ -124,8 +127,18 @@ export async function ownOpenNjet(
         client,
         logger,
         // OpenNJet writes temporary files below the folder above that of its first log.
-        errorLog: join(folder.path, "logs", "error.log"),
-        prepare: () => freshState(folder.path, apiSocket),
+        errorLog: plane.errorLog,
+        args: ["-d", plane.path],
+        // An OpenNJet that starts begins with nothing: an older state that is replayed late would undo what it is told meanwhile.
+        prepare() {
+          rmSync(apiSocket, { force: true });
+          plane.makeFresh();
+        },
+        prepareReload() {
+          // Its new control server would find the socket of the old one in its way.
+          rmSync(apiSocket, { force: true });
+          plane.makeFiles();
+        },
         onRestart() {
           onRestart();
           proxy?.restarted();
@@ -150,14 +163,5 @@ export async function ownOpenNjet(
   } catch (error) {
     folder.remove();
     throw error;
-  }
-}
-
-/** An OpenNJet that starts begins with nothing: an older state that is replayed late would undo what it is told meanwhile. */
-function freshState(folder: string, apiSocket: string): void {
-  rmSync(apiSocket, { force: true });
-  for (const name of STATE) {
-    rmSync(join(folder, name), { recursive: true, force: true });
-    mkdirSync(join(folder, name), { mode: 0o700 });
   }
 }

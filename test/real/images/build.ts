@@ -4,6 +4,7 @@
  */
 import { spawn, spawnSync } from "node:child_process";
 import { cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { homedir } from "node:os";
 import { basename, dirname, join, relative } from "node:path";
 import { fileURLToPath } from "node:url";
 import type { Dockerfile, ImageStage, Instruction } from "./dockerfile.js";
@@ -12,7 +13,7 @@ import { words } from "./dockerfile.js";
 const ROOT = fileURLToPath(new URL("../../../", import.meta.url));
 const BESIDE = dirname(ROOT);
 /** What is not of the base image that this machine stands in for: temporary files, caches, and the project with what is beside it. */
-const MASKED = ["/tmp", "/root/.cache", BESIDE === "/" ? ROOT : BESIDE];
+const MASKED = ["/tmp", join(homedir(), ".cache"), BESIDE === "/" ? ROOT : BESIDE];
 /** As Debian's images have it: what is installed does not start. */
 const POLICY = "#!/bin/sh\nexit 101\n";
 /**

@@ -10,6 +10,11 @@ import { variableOf } from "./values.js";
 const MAX_FAILS = 1;
 const FAIL_TIMEOUT = 10_000;
 const TEN_YEARS = 315_360_000;
+/** What the balancer takes (balancer/configuration/backend.lua): it refuses a whole post for one entry. */
+const MOST_BYTES = 4096;
+const COOKIE_NAME = /^[A-Za-z0-9!#$%&'*+.^_`|~-]{1,256}$/;
+const COOKIE_PATH = /^[\x20-\x2b\x2d-\x3a\x3c-\x7e]{0,4096}$/;
+const COOKIE_DOMAIN = /^[A-Za-z0-9.-]{1,256}$/;
 /** Kinds whose upstreams have names of their own; those of an Ingress are called by their service. */
 const NAMED_BY_OBJECT = ["VirtualServer", "VirtualServerRoute"];
 
@@ -95,7 +100,7 @@ function hashField(method: BalanceMethod): Partial<Backend> {
 }
 
 function keyText(key: Template): string {
-  return key
+  const text = key
     .map((part) => {
       if (typeof part === "string") {
         if (/[$\x00-\x1f\x7f]/.test(part)) throw notCarried("such characters in the key of a hash");
@@ -106,10 +111,16 @@ function keyText(key: Template): string {
       return `\${${name}}`;
     })
     .join("");
+  if (Buffer.byteLength(text) > MOST_BYTES) throw notCarried(`a hash key of more than ${MOST_BYTES} bytes`);
+  return text;
 }
 
 /** Cookies of the balancer are always HttpOnly. */
 function affinity(cookie: SessionCookie): NonNullable<Backend["sessionAffinityConfig"]> {
+  const { name, path = "/", domain = "a" } = cookie;
+  if (!COOKIE_NAME.test(name) || !COOKIE_PATH.test(path) || !COOKIE_DOMAIN.test(domain)) {
+    throw notCarried("such a name, path or domain of a session cookie");
+  }
   if (!cookie.httpOnly) throw notCarried("a session cookie without httpOnly");
   const seconds = cookie.expires === "max" ? TEN_YEARS : Math.ceil((cookie.expires ?? 0) / 1000);
   const cookieSessionAffinity: CookieAffinity = {

@@ -29,11 +29,13 @@ export class LocationLimitError extends Error {
 export interface CarriedState {
   hosts: ReadonlyMap<string, CarriedHost>;
   upstreams: ReadonlyMap<string, Upstream>;
+  /** Keys of upstreams that were removed while hosts that could not be changed still lead to them. */
+  leaving: ReadonlySet<string>;
   /** Which names routes have, or may still have. */
   names: readonly NameHolder[];
 }
 
-export const NOTHING: CarriedState = { hosts: new Map(), upstreams: new Map(), names: [] };
+export const NOTHING: CarriedState = { hosts: new Map(), upstreams: new Map(), leaving: new Set(), names: [] };
 
 /** All that a state is for OpenNJet. */
 export interface Carried {
@@ -59,6 +61,8 @@ export class PlannedState {
   readonly #failures = new Map<string, ApplyFailure>();
   readonly #hosts: Map<string, CarriedHost>;
   readonly #upstreams: Map<string, Upstream>;
+  #leaving: Set<string>;
+  #restored = false;
   /** Of all outcomes so far: each may have begun. */
   #names: readonly NameHolder[];
 
@@ -71,7 +75,8 @@ export class PlannedState {
   ) {
     this.#names = before.names;
     this.#hosts = new Map(plan.full ? [] : before.hosts);
-    this.#upstreams = new Map(plan.full ? [] : before.upstreams);
+    this.#upstreams = new Map(before.upstreams);
+    this.#leaving = new Set(plan.full ? before.upstreams.keys() : before.leaving);
     for (const step of plan.steps) {
       try {
         this.#take(step);
@@ -85,18 +90,19 @@ export class PlannedState {
   /** The state, and what it is for OpenNJet. */
   outcome(): Outcome {
     for (;;) {
-      const made = carry({ hosts: this.#hosts, upstreams: this.#upstreams, names: this.#names }, this.taken);
+      const { upstreams, leaving } = this.#needed();
+      const made = carry({ hosts: this.#hosts, upstreams, leaving, names: this.#names }, this.taken);
       if (!("failed" in made)) {
         const { carried, names } = made;
         this.#names = mergedHolders(this.#names, names);
-        const state = { hosts: new Map(this.#hosts), upstreams: new Map(this.#upstreams), names };
+        const state = { hosts: new Map(this.#hosts), upstreams, leaving, names };
         return { state, carried, failures: [...this.#failures.values()] };
       }
       this.refuseHost(made.failed, made.error);
     }
   }
 
-  /** OpenNJet has refused a location of this host: it stays as it was, or where that is impossible all that the plan sets. */
+  /** OpenNJet has refused a location of this host: it stays as it was, or where that is impossible all that the plan sets or removes. */
   refuseHost(place: string, error: unknown): void {
     const step = this.plan.steps.find((one) => one.step === "set-host" && hostPlace(one.rules.pattern) === place);
     if (step !== undefined && !this.#failures.has(pieceKey(pieceOf(step)))) {
@@ -104,12 +110,14 @@ export class PlannedState {
       return;
     }
     // It is another piece of the plan that it does not go with.
+    if (this.#restored || "failed" in carry(this.before, this.taken)) throw error;
+    this.#restored = true;
     restore(this.#hosts, this.before.hosts);
     restore(this.#upstreams, this.before.upstreams);
+    this.#leaving = new Set(this.before.leaving);
     for (const one of this.plan.steps) {
-      if (one.step === "set-host" || one.step === "set-upstream") this.#tell(one, error);
+      if (pieceOf(one).kind !== "certificate") this.#tell(one, error);
     }
-    if ("failed" in carry(this.before, this.taken)) throw error;
   }
 
   #take(step: PlanStep): void {
@@ -117,9 +125,10 @@ export class PlannedState {
       case "set-upstream":
         requireCarried(step.upstream);
         this.#upstreams.set(step.upstream.peers.key, step.upstream);
+        this.#leaving.delete(step.upstream.peers.key);
         break;
       case "remove-upstream":
-        this.#upstreams.delete(step.key);
+        this.#leaving.add(step.key);
         break;
       case "set-host":
         if (hostPlace(step.rules.pattern) === MARKER_HOST.host)
@@ -130,6 +139,15 @@ export class PlannedState {
         this.#removeHost(step.pattern);
         break;
     }
+  }
+
+  /** Upstreams, but for those that leave and that no host leads to. */
+  #needed(): Pick<CarriedState, "upstreams" | "leaving"> {
+    const actions = [...this.#hosts.values()].flatMap(({ cases }) => cases.map(({ action }) => action));
+    const used = new Set(actions.flatMap((action) => (action.kind === "proxy" ? [action.upstream] : [])));
+    const leaving = new Set([...this.#leaving].filter((key) => used.has(key)));
+    const upstreams = new Map([...this.#upstreams].filter(([key]) => leaving.has(key) || !this.#leaving.has(key)));
+    return { upstreams, leaving };
   }
 
   #removeHost(pattern: HostPattern): void {

@@ -4,6 +4,7 @@
  */
 import type { Template, TemplatePart } from "../../../../core-wasm/binding/source.js";
 import { UnsupportedError } from "../../plan-step.js";
+import { shown } from "./shown.js";
 import { variableOf } from "./values.js";
 
 /** NGINX reads words of less than 4,096 bytes. */
@@ -29,16 +30,20 @@ export function quotedTemplate(template: Template, groups = false): string {
 
 /** As quotedTemplate, for the Location of a redirect: what can't stand in one is an escape, as the core writes it. */
 export function quotedLocation(template: Template): string {
-  return quotedTemplate(
-    template.map((part) => (typeof part === "string" ? percentEncoded(part, NOT_IN_LOCATION) : part)),
-  );
+  return quotedLine(template, NOT_IN_LOCATION);
 }
 
 /** As quotedTemplate, for the value of a header: control characters are escapes, as the core writes them. */
 export function quotedHeaderValue(template: Template): string {
-  return quotedTemplate(
-    template.map((part) => (typeof part === "string" ? percentEncoded(part, NOT_IN_HEADER) : part)),
-  );
+  return quotedLine(template, NOT_IN_HEADER);
+}
+
+function quotedLine(template: Template, bars: RegExp): string {
+  // The decoded path may have a line break, which NGINX would write as it is. No other value has one.
+  if (template.some((part) => typeof part !== "string" && part.kind === "variable" && part.name === "uri")) {
+    throw new UnsupportedError("the decoded path in a header needs the carrier core");
+  }
+  return quotedTemplate(template.map((part) => (typeof part === "string" ? percentEncoded(part, bars) : part)));
 }
 
 /** A word that was put together from parts that are escaped. */
@@ -55,8 +60,8 @@ export function literalText(text: string): string {
 }
 
 export function quotedHeaderName(name: string): string {
-  if (!HEADER_NAME.test(name)) throw new UnsupportedError(`${JSON.stringify(name)} can't be named as a header`);
-  return `"${name}"`;
+  if (!HEADER_NAME.test(name)) throw new UnsupportedError(`${shown(name)} can't be named as a header`);
+  return word(name);
 }
 
 /** Milliseconds as a time of NGINX. */
@@ -80,7 +85,7 @@ function percentEncoded(text: string, bars: RegExp): string {
 function escaped(text: string): string {
   const bad = /[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]/.exec(text)?.[0];
   if (bad !== undefined)
-    throw new UnsupportedError(`the control character ${JSON.stringify(bad)} can't stand in configuration text`);
+    throw new UnsupportedError(`the control character ${shown(bad)} can't stand in configuration text`);
   return text.replaceAll(/["\\\n\r\t]/g, (c) => ESCAPES[c]);
 }
 
@@ -94,7 +99,7 @@ function partText(part: TemplatePart, groups: boolean): string {
   const name = variableOf(part);
   if (name === undefined || !/^[A-Za-z0-9_]+$/.test(name)) {
     throw new UnsupportedError(
-      `the ${part.kind} ${JSON.stringify(part.name)} can't be read: its name stands in no variable of NGINX`,
+      `the ${part.kind} ${shown(part.name)} can't be read: its name stands in no variable of NGINX`,
     );
   }
   return `\${${name}}`;

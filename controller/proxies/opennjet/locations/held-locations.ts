@@ -3,6 +3,7 @@ import { AlreadyExistsError, NotFoundError, NotReachableError, OpenNjetApiError 
 import type { OpenNjetApi, ServerAddress } from "../api/index.js";
 import type { Ledger, LedgerEntry } from "./ledger.js";
 import { type CarriedLocation, locationKey } from "./location-set.js";
+import { isMarker } from "./marker.js";
 import { transition } from "./transition.js";
 
 export type LocationsApi = Pick<OpenNjetApi["locations"], "add" | "remove">;
@@ -78,23 +79,38 @@ export class HeldLocations {
       if (!this.#held.has(key)) this.#held.set(key, { rule, name, state: "adding" });
     }
     if (add.length > 0) await this.#note();
-    for (const [i, location] of add.entries()) {
-      const error = await this.#add(location);
-      if (error === undefined) continue;
-      // Those after it were noted, and not sent.
-      for (const { rule, name } of add.slice(i)) {
-        if (this.#held.get(locationKey({ rule, name }))?.state === "adding")
-          this.#held.delete(locationKey({ rule, name }));
-      }
-      return { location, error };
+    const refused = await this.#addAll(add.filter((one) => !isMarker(one)));
+    if (refused !== undefined) {
+      for (const one of add.filter(isMarker)) this.#forget(one);
+      return refused;
     }
     const { remove } = transition(
       keepOthers ? new Map([...this.#held].filter(([key]) => !this.#isInherited(key))) : this.#held,
       wanted,
     );
-    for (const location of remove) await this.#remove(location);
+    for (const location of remove.filter((one) => !isMarker(one))) await this.#remove(location);
+    // Workers take changes in turn: one that has the new marker has done all of the above.
+    const marked = await this.#addAll(add.filter(isMarker));
+    if (marked !== undefined) return marked;
+    for (const marker of remove.filter(isMarker)) await this.#remove(marker);
     if (remove.length > 0) await this.#note();
     return undefined;
+  }
+
+  /** Adds one after the other; those after the first that is refused were noted, and are not sent. */
+  async #addAll(locations: readonly CarriedLocation[]): Promise<RefusedLocation | undefined> {
+    for (const [i, location] of locations.entries()) {
+      const error = await this.#add(location);
+      if (error === undefined) continue;
+      for (const one of locations.slice(i)) this.#forget(one);
+      return { location, error };
+    }
+    return undefined;
+  }
+
+  #forget(location: Named): void {
+    const key = locationKey(location);
+    if (this.#held.get(key)?.state === "adding") this.#held.delete(key);
   }
 
   /**

@@ -16,6 +16,7 @@ import {
 import { directive, UPSTREAM_ADDRESSES } from "./directives.js";
 import { literalPattern, patternText } from "./pattern-text.js";
 import { parsePattern } from "./pattern-tree.js";
+import { shown } from "./shown.js";
 
 type ProxyAction = Extract<Action, { kind: "proxy" }>;
 
@@ -71,6 +72,8 @@ export function answerBody(action: Exclude<Action, ProxyAction>): string {
     throw new UnsupportedError(`NGINX answers nothing for the status ${status}`);
   // The proxy's own page.
   if (action.body.length === 0 && action.status >= 400) return [...lines, directive("return", status)].join(" ");
+  if (/[\x00-\x1f\x7f]/.test(action.contentType))
+    throw new UnsupportedError("a content type has no control characters");
   const type = directive("default_type", quotedText(action.contentType || "text/plain"));
   return [...lines, type, directive("return", status, quotedTemplate(action.body))].join(" ");
 }
@@ -123,7 +126,7 @@ function rewriteLines({ rewrite }: ProxyAction, path: PathRule | undefined): str
 function safePath(text: string): string {
   if (!SAFE_PATH.test(text)) {
     throw new UnsupportedError(
-      `the rewritten path ${JSON.stringify(text)} has characters that only the carrier core sends unchanged`,
+      `the rewritten path ${shown(text)} has characters that only the carrier core sends unchanged`,
     );
   }
   return literalText(text);

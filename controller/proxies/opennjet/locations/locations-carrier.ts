@@ -5,6 +5,7 @@ import type { Plan } from "../../../reconcile/plan.js";
 import type { NginxRunner } from "../../nginx/nginx-proxy.js";
 import { PeerStates } from "../../peer-states.js";
 import type { ApplyFailure, Proxy as DrivenProxy, PeerStateChange } from "../../proxy.js";
+import { RequestRefusedError } from "../api/errors.js";
 import type { Backend, BackendsApi } from "../api/index.js";
 import { mergedHolders, type NameHolder } from "./backend-names.js";
 import { backendOf, isOwnName } from "./backends.js";
@@ -39,9 +40,13 @@ const LOOK = 5_000;
 /** Milliseconds between tries to reach an OpenNJet that does not answer. */
 const FIRST_WAIT = 100;
 const LONGEST_WAIT = 5_000;
-/** Requests for the marker, for each worker, until it counts as late, and the milliseconds between them. */
-const ASKED = 60;
-const ASK_AGAIN = 15;
+/**
+ * Rounds of questions for the marker until workers count as late, and the milliseconds between them. In a round several are asked at
+ * once, for each worker: of connections that come one by one the system gives all to the same worker.
+ */
+const ROUNDS = 40;
+const ASK_AGAIN = 25;
+const AT_ONCE = 4;
 
 /**
  * Routes as dynamic locations of OpenNJet, upstreams as backends of its Lua balancer. Everything happens in turn: plans,
@@ -152,7 +157,7 @@ export class LocationsCarrier implements DrivenProxy {
       this.#state = { ...state, names };
       this.#carried = carried;
       const changed = before?.name !== carried.locations.find(isMarker)?.name;
-      if (changed && !(await this.#isWithWorkers(carried.locations))) await this.#repair(false);
+      if (changed && !(await this.#isWithWorkers(carried.locations, before))) await this.#repair(false);
       await this.#persist(() => this.#post(carried, state));
       await this.#persist(() => this.#note(names));
       if (this.#completed) this.#settled = true;
@@ -196,21 +201,27 @@ export class LocationsCarrier implements DrivenProxy {
     this.#noted = names;
   }
 
-  /** True once each worker shows that it has this set; false if one does not in a while. */
-  async #isWithWorkers(locations: readonly CarriedLocation[]): Promise<boolean> {
+  /**
+   * False if a worker shows no sign of this set in a while, or still has the marker of `before`. Which worker takes a connection is the
+   * system's choice, so one that could not be asked is no reason to doubt.
+   */
+  async #isWithWorkers(locations: readonly CarriedLocation[], before?: CarriedLocation): Promise<boolean> {
     const marker = locations.find(isMarker);
     if (marker === undefined) return true;
     const { plane, wait } = this.parts;
     const seen = new Set<string>();
     const workers = plane.workers();
-    for (let i = 0; i < ASKED * workers; i++) {
-      if (this.#closing !== undefined) return true;
-      const pid = await askForMarker(plane, marker).catch(() => undefined);
-      if (pid !== undefined && seen.add(pid).size >= workers) return true;
-      // Which worker takes a connection is the system's choice: one that waits may take several.
-      if (pid === undefined || i % workers === workers - 1) await wait(ASK_AGAIN);
+    let late = false;
+    for (let round = 0; round < ROUNDS && this.#closing === undefined; round++) {
+      if (round > 0) await wait(ASK_AGAIN);
+      const questions = Array.from({ length: AT_ONCE * workers }, () => askForMarker(plane, marker, before));
+      const answers = await Promise.allSettled(questions);
+      const pids = answers.map((answer) => (answer.status === "fulfilled" ? answer.value : undefined));
+      late = pids.includes(undefined);
+      for (const pid of pids) if (pid !== undefined) seen.add(pid);
+      if (!late && (seen.size >= workers || round >= ROUNDS / 4)) break;
     }
-    return false;
+    return !late;
   }
 
   /** Sends all that is wanted once more. `fresh`: OpenNJet has begun with nothing. */
@@ -259,7 +270,8 @@ export class LocationsCarrier implements DrivenProxy {
       try {
         return await work();
       } catch (error) {
-        if (this.#closing !== undefined) throw error;
+        // The same will be refused again.
+        if (this.#closing !== undefined || (error instanceof RequestRefusedError && error.status === 400)) throw error;
         if (pause >= LONGEST_WAIT / 2) logger.warn("opennjet does not take a change yet; it is tried again", { error });
         await wait(pause);
       }

@@ -1,7 +1,7 @@
 /**
  * A location that tells which set of locations a worker has: its path is the digest of the set. OpenNJet has no list of
  * locations, and the answer of its API says only that the agent has taken a change. Workers take changes in turn, and the marker
- * is added last: who has it has all before it.
+ * is added last, after all removals: who has it has done all before it.
  */
 import { createHash } from "node:crypto";
 import type { HostPattern } from "../../../../core-wasm/binding/source.js";
@@ -39,19 +39,28 @@ export function markerPath({ name }: Pick<CarriedLocation, "name">): string {
 
 /** The data plane, as a client sees it. */
 export interface DataPlane {
-  /** A request with this Host, on a connection of its own, so that any worker may get it. Rejects where nobody answers. */
-  ask(host: string, path: string): Promise<{ status: number; body: string }>;
+  /**
+   * Requests with this Host, one after the other, on a connection of their own: any worker may get it, and one worker gets them all.
+   * Rejects where nobody answers.
+   */
+  ask(host: string, paths: readonly string[]): Promise<{ status: number; body: string }[]>;
   /** Worker processes that serve; at least 1. */
   workers(): number;
 }
 
-/** What a worker says to the path of a marker: its process id, or undefined where it has no such marker. */
+/**
+ * The process id of a worker that has the marker, and not the one of before; undefined where the worker that was asked has not.
+ * Rejects where nobody answers.
+ */
 export async function askForMarker(
   plane: DataPlane,
   marker: Pick<CarriedLocation, "name">,
+  before?: Pick<CarriedLocation, "name">,
 ): Promise<string | undefined> {
-  const path = markerPath(marker);
-  const { status, body } = await plane.ask(HOST, path);
-  const [digest, pid] = body.trim().split(" ");
-  return status === 200 && `/${digest}` === path ? pid : undefined;
+  const paths = [marker, ...(before === undefined ? [] : [before])].map(markerPath);
+  const [pid, old] = (await plane.ask(HOST, paths)).map(({ status, body }, i) => {
+    const [digest, process] = body.trim().split(" ");
+    return status === 200 && `/${digest}` === paths[i] ? process : undefined;
+  });
+  return old === undefined ? pid : undefined;
 }

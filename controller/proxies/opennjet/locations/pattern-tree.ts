@@ -1,6 +1,7 @@
 /** Patterns in the syntax of the core (RE2 over bytes, core-wasm/assembly/regex) as trees, case folded into the sets. */
 import { UnsupportedError } from "../../plan-step.js";
 import { type ByteSet, byteSet, complement, folded, unite } from "./byte-set.js";
+import { shown } from "./shown.js";
 
 export type Assertion = "begin" | "end" | "begin-line" | "end-line" | "word-edge" | "no-word-edge";
 
@@ -72,7 +73,7 @@ class PatternParser {
   }
 
   #unknown(): UnsupportedError {
-    const pattern = JSON.stringify(Buffer.from(this.#text, "latin1").toString("utf8"));
+    const pattern = shown(Buffer.from(this.#text, "latin1").toString("utf8"));
     return new UnsupportedError(`the pattern ${pattern} can't be said as one of PCRE (at offset ${this.#at})`);
   }
 

@@ -6,8 +6,8 @@
  *   comes first is right. So what is new is added before anything goes, and the order of creation does not matter.
  * - The location for what no condition takes excludes nothing. It comes once all conditional ones are there, and goes before
  *   the first of them goes.
- * - The marker comes when all else is there, and the one before goes when all else is gone: so a worker that has the one has all
- *   that was added, and one that does not have the other has removed all.
+ * - The marker comes when all else is added and removed, and the one before goes after it: a worker that has it has done all
+ *   that was asked for.
  */
 import { type CarriedLocation, locationKey } from "./location-set.js";
 import { isMarker } from "./marker.js";

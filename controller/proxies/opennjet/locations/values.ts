@@ -4,6 +4,7 @@ import { UnsupportedError } from "../../plan-step.js";
 import { type Expression, matches, not } from "./expression.js";
 import { foldedPattern, patternText } from "./pattern-text.js";
 import { parsePattern } from "./pattern-tree.js";
+import { shown } from "./shown.js";
 
 /** Names that can stand in a variable. */
 const VARIABLE_NAME = /^[A-Za-z0-9_]+$/;
@@ -45,7 +46,7 @@ function compared(variable: string, test: ConditionTest): Expression {
 /** A cookie or argument whose name no variable can have is looked for in the header or the query, as NGINX does it. */
 function listed(source: ValueSource, test: ConditionTest): Expression {
   const name = source.name;
-  const what = `the ${source.kind} ${JSON.stringify(name)}`;
+  const what = `the ${source.kind} ${shown(name)}`;
   if (source.kind !== "cookie" && source.kind !== "argument") {
     throw new UnsupportedError(`${what} can't be looked at: NGINX drops headers of such names`);
   }

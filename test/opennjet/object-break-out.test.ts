@@ -1,7 +1,7 @@
 import { afterEach, describe } from "vitest";
 import { runCleanups } from "../support/harness.js";
-import { nothingBreaksOut } from "./breaking-out.js";
 import { carriedDouble } from "./carried-double.js";
+import { nothingBreaksOut } from "./object-break-out.js";
 
 afterEach(runCleanups);
 

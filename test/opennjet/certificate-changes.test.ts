@@ -1,0 +1,106 @@
+/** Which calls, of those that change something, a change of a certificate is in the carrier locations, as the table of changes of the OpenNJet KIC has it: dynamic map. */
+import { readdirSync, readFileSync, statSync } from "node:fs";
+import { join } from "node:path";
+import { describe, expect, it } from "vitest";
+import { RoutingModel } from "../../controller/model/routing-model.js";
+import { silentLogger } from "../../controller/observability/logger.js";
+import { type DynamicMap, OpenNjetApi } from "../../controller/proxies/opennjet/api/index.js";
+import { CertificateFiles } from "../../controller/proxies/opennjet/certificate-files.js";
+import { CertificateMaps } from "../../controller/proxies/opennjet/certificate-maps.js";
+import { certificateTable } from "../../controller/proxies/opennjet/certificate-table.js";
+import { OpenNjetProxy } from "../../controller/proxies/opennjet/opennjet-proxy.js";
+import { Planner } from "../../controller/reconcile/plan-changes.js";
+import { makeFolder } from "../cli/cli-support.js";
+import { ingress, service, tlsSecret } from "../cli/objects.js";
+import { changeOf, parseYaml } from "../model/model-support.js";
+import { until } from "../nginx/driven-nginx.js";
+import { makeCertificate } from "../support/certificates.js";
+import { patternChecker } from "../support/core.js";
+import { cleanUpAfterEach, cleanup } from "../support/harness.js";
+import { changing } from "./locations-changing.js";
+
+cleanUpAfterEach();
+
+const HOST = "shop.example.com";
+const A = makeCertificate("A", HOST);
+const B = makeCertificate("B", HOST);
+const OTHERS = { chain: "/default.crt", key: "/default.key" };
+const MAP = "/api/v1/config/http_dyn_map";
+
+/** A shop that OpenNJet serves without a certificate. */
+async function shop() {
+  const { double, carrier, calls } = await changing();
+  const api = new OpenNjetApi({ origin: double.origin });
+  // As the configuration declares them.
+  await api.maps.add(certificateTable(new Map(), OTHERS).maps);
+  const folder = makeFolder();
+  const parts = { workers: undefined, logger: silentLogger };
+  const files = new CertificateFiles(folder);
+  const certificates = new CertificateMaps({ maps: api.maps, files, others: OTHERS, ...parts });
+  const proxy = new OpenNjetProxy({ carrier, api, certificates, ...parts, release: async () => undefined });
+  cleanup(() => proxy.close(0));
+
+  const model = new RoutingModel({ checker: patternChecker(), source: "folder" });
+  const planner = new Planner();
+  const set = async (...yaml: string[]) => {
+    const changes = yaml.flatMap(parseYaml).map(changeOf);
+    expect((await proxy.apply(planner.planChanges(model.update(changes)))).failures).toEqual([]);
+  };
+  await proxy.apply(planner.planFull(model.snapshot()));
+  await proxy.complete();
+  await set(service("one", "127.0.0.1", 9000), tlsSecret("pair", A), ingress("shop", HOST, "one"));
+  await until("the map is in step", () => certificates.settled);
+  calls();
+  return {
+    set,
+    calls,
+    /** The maps as a worker has them: by variable, the value of each key. */
+    async maps() {
+      const maps = (await api.maps.list()).filter(({ keyTo }) => keyTo.startsWith("$njet_certificate"));
+      calls();
+      return Object.fromEntries(maps.map((map) => [map.keyTo, valuesOf(map)]));
+    },
+    files: () => readdirSync(folder).map((name) => join(folder, name)),
+  };
+}
+
+function valuesOf({ values }: DynamicMap): Record<string, string> {
+  return Object.fromEntries(values.map(({ valueFrom, valueTo }) => [valueFrom, valueTo]));
+}
+
+describe("A change of certificates in the carrier locations", () => {
+  it("is one call of the dynamic map API and no other, where a host gets a certificate", async () => {
+    const { set, calls, maps, files } = await shop();
+    await set(ingress("shop", HOST, "one", "pair"));
+    expect(calls()).toEqual([`PUT ${MAP}`]);
+    const [path = ""] = files();
+    const { $njet_certificate: chain, $njet_certificate_key: key } = await maps();
+    expect(chain).toEqual({ default: OTHERS.chain, [HOST]: path });
+    expect(key).toEqual({ default: OTHERS.key, [HOST]: path });
+    expect(readFileSync(path, "utf8")).toContain(A.chain.trim());
+    expect(statSync(path).mode & 0o777).toBe(0o600);
+  });
+
+  it("is one call of the dynamic map API and no other, where a host loses its certificate", async () => {
+    const { set, calls, maps, files } = await shop();
+    await set(ingress("shop", HOST, "one", "pair"));
+    calls();
+    await set(ingress("shop", HOST, "one"));
+    expect(calls()).toEqual([`PUT ${MAP}`]);
+    expect((await maps()).$njet_certificate).toEqual({ default: OTHERS.chain });
+    expect(files()).toEqual([]);
+  });
+
+  it("changes nothing by any call where a certificate is renewed, and back: it is in the file that the map names", async () => {
+    const { set, calls, maps, files } = await shop();
+    await set(ingress("shop", HOST, "one", "pair"));
+    const before = await maps();
+    for (const pair of [B, A]) {
+      await set(tlsSecret("pair", pair));
+      expect(calls()).toEqual([]);
+      expect(files()).toHaveLength(1);
+      expect(readFileSync(files()[0] ?? "", "utf8")).toContain(pair.chain.trim());
+    }
+    expect(await maps()).toEqual(before);
+  });
+});
