@@ -4,6 +4,7 @@ require("jit").off(true, true)
 
 local ngx = ngx or njt
 local cjson = require "cjson.safe"
+local acknowledgements = require "balancer.state.acknowledgements"
 local answer = require "balancer.control.answer"
 local body = require "balancer.control.body"
 local follower = require "balancer.state.follower"
@@ -30,7 +31,7 @@ local function summary(seq)
   local since, posts = store.posts()
   return string.format(
     '"generation":%s,"seq":%d,"sum":"%s","count":%d,"since":%.0f,"posts":%d,"master":%d,"workers":%s',
-    cjson.encode(store.generation()), seq, sum, count, since, posts, master_pid(), answer.array(store.workers())
+    cjson.encode(store.generation()), seq, sum, count, since, posts, master_pid(), answer.array(acknowledgements.workers())
   )
 end
 
@@ -82,12 +83,12 @@ end
 --- Waits until all workers have acknowledged batch `seq`: ids of those that have not. Who has died meanwhile is not waited for.
 local function await_workers(seq)
   local deadline = ngx.now() + ACKNOWLEDGE_TIME
-  local late = store.late_workers(seq)
+  local late = acknowledgements.late_workers(seq)
   local polls = 0
   while #late > 0 and ngx.now() < deadline and not ngx.worker.exiting() do
     ngx.sleep(POLL)
     polls = polls + 1
-    late = store.late_workers(seq, polls % POLLS_UNTIL_SURE == 0)
+    late = acknowledgements.late_workers(seq, polls % POLLS_UNTIL_SURE == 0)
   end
   return late
 end
@@ -95,7 +96,7 @@ end
 --- What workers could not load of a batch, each piece once.
 local function add_worker_failures(seq, failures)
   local said = {}
-  for _, json in ipairs(store.failures(seq)) do
+  for _, json in ipairs(acknowledgements.failures(seq)) do
     for _, failure in ipairs(cjson.decode(json) or {}) do
       local name = record.name(failure.kind, failure.key)
       if not said[name] then failures[#failures + 1] = failure end

@@ -7,6 +7,7 @@ local ffi = require "ffi"
 local cjson = require "cjson.safe"
 local jit = require "jit"
 local bit = require "bit"
+local acknowledgements = require "balancer.state.acknowledgements"
 local record = require "balancer.state.record"
 local store = require "balancer.state.store"
 local workers = require "balancer.state.workers"
@@ -128,14 +129,14 @@ end
 
 --- Nobody waits for a worker that is ending.
 local function leave()
-  store.set_failures(nil)
+  acknowledgements.set_failures(nil)
   workers.leave()
 end
 
 local function acknowledge(failures)
   if ngx.worker.exiting() then return leave() end
-  store.set_failures(#failures > 0 and cjson.encode(failures) or nil, in_force)
-  store.acknowledge(in_force, low, high, count)
+  acknowledgements.set_failures(#failures > 0 and cjson.encode(failures) or nil, in_force)
+  acknowledgements.acknowledge(in_force, low, high, count)
 end
 
 --- KiB of garbage that each batch has to take away; more than it leaves.

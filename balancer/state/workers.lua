@@ -1,6 +1,6 @@
 --- Who the workers are: each enters itself in the dict `njet_kic_workers`, and takes itself out when it begins to end.
 --
---   <pid>.<start>  what that worker has acknowledged, see store.acknowledge; empty before the first time
+--   <pid>.<start>  what that worker has acknowledged, see balancer.state.acknowledgements; empty before the first time
 --   entered        number of workers that have ever entered
 --
 -- Neither the number of workers nor their ids can tell: OpenNJet starts and ends workers while it runs, a worker keeps the number

@@ -57,7 +57,6 @@ async function changeRows(peerPort: number, carrier: Carrier): Promise<Row[]> {
   const report = await ourChanges(peerPort, hosts, {
     start: ourOpenNjet(carrier),
     settling: SETTLING[carrier],
-    late: carrier === "locations",
   });
   for (const failure of report.load.failures) say(`a request failed during changes: ${failure}`);
   say(`changes in ${carrier}: measured`);

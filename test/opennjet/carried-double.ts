@@ -2,19 +2,18 @@
 
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { silentLogger } from "../../controller/observability/logger.js";
 import { BackendsApi, OpenNjetApi } from "../../controller/proxies/opennjet/api/index.js";
 import { LOCATIONS_SERVER_NAME } from "../../controller/proxies/opennjet/configuration.js";
 import { dataPlane } from "../../controller/proxies/opennjet/data-plane.js";
 import type { NameHolder } from "../../controller/proxies/opennjet/locations/backend-names.js";
 import { LOCATIONS_SERVER_DIRECTIVES } from "../../controller/proxies/opennjet/locations/directives.js";
-import { HeldLocations } from "../../controller/proxies/opennjet/locations/held-locations.js";
-import { type Ledger, type LedgerEntry, MemoryLedger } from "../../controller/proxies/opennjet/locations/ledger.js";
-import { LocationsCarrier } from "../../controller/proxies/opennjet/locations/locations-carrier.js";
+import type { Ledger, LedgerEntry } from "../../controller/proxies/opennjet/locations/ledger.js";
+import type { LocationsCarrier } from "../../controller/proxies/opennjet/locations/locations-carrier.js";
 import { makeFolder } from "../cli/cli-support.js";
 import { DOUBLE_TOKEN, type DoubleOptions, OpenNjetDouble } from "../real/opennjet-double/index.js";
 import { makeCertificate } from "../support/certificates.js";
 import { cleanup, closing } from "../support/harness.js";
+import { carrierOver } from "./carrier-over.js";
 
 const PLAIN = "0.0.0.0:80";
 const TLS = "0.0.0.0:443";
@@ -63,37 +62,25 @@ export async function startDouble(options: Partial<DoubleOptions> = {}): Promise
 
 /** A carrier that has begun and holds nothing. */
 export async function carriedDouble(options: CarriedDoubleOptions = {}): Promise<CarriedDouble> {
-  const { maxLocations = 300, ledger = new MemoryLedger(), names = new MemoryLedger(), over, ...rest } = options;
+  const { maxLocations, ledger, names, over, ...rest } = options;
   const double = over ?? (await startDouble(rest));
   const api = closing(new OpenNjetApi({ origin: double.origin }));
   const backends = new BackendsApi({ origin: double.backendsOrigin, token: DOUBLE_TOKEN });
-  const wait = (milliseconds: number) => new Promise<void>((resolve) => setTimeout(resolve, milliseconds));
   const http = double.port(PLAIN);
   let restarted: () => void = () => {};
-  const carrier = new LocationsCarrier({
-    prepare: async () => undefined,
-    openLocations: () =>
-      HeldLocations.open({
-        api: api.locations,
-        server: { addressPort: PLAIN, serverName: LOCATIONS_SERVER_NAME },
-        ledger,
-        now: Date.now,
-        wait,
-      }),
+  const carrier = await carrierOver({
+    api: api.locations,
+    server: { addressPort: PLAIN, serverName: LOCATIONS_SERVER_NAME },
     backends,
-    names,
     plane: dataPlane({ port: http }, WORKERS, false),
-    makeRunner: (onRestart) => {
-      restarted = onRestart;
-      return { start: async () => undefined, stop: async () => undefined, restarts: 0 };
-    },
-    ports: undefined,
+    ledger,
+    names,
     maxLocations,
-    logger: silentLogger,
-    wait,
+    onRunner: (call) => {
+      restarted = call;
+    },
     release: () => backends.close(),
   });
-  await carrier.listen();
   cleanup(() => carrier.close(0));
   return { double, carrier, api, http, https: double.port(TLS), restarted: () => restarted() };
 }

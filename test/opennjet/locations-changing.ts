@@ -1,12 +1,9 @@
 /** The carrier locations over a double, driven by Kubernetes objects as they change; and the calls that it made. */
 import { RoutingModel } from "../../controller/model/routing-model.js";
-import { silentLogger } from "../../controller/observability/logger.js";
 import { BackendsApi, OpenNjetApi } from "../../controller/proxies/opennjet/api/index.js";
 import { LOCATIONS_SERVER_NAME } from "../../controller/proxies/opennjet/configuration.js";
 import { dataPlane } from "../../controller/proxies/opennjet/data-plane.js";
-import { HeldLocations } from "../../controller/proxies/opennjet/locations/held-locations.js";
-import { MemoryLedger } from "../../controller/proxies/opennjet/locations/ledger.js";
-import { LocationsCarrier } from "../../controller/proxies/opennjet/locations/locations-carrier.js";
+import type { LocationsCarrier } from "../../controller/proxies/opennjet/locations/locations-carrier.js";
 import { isMarker } from "../../controller/proxies/opennjet/locations/marker.js";
 import type { ApplyFailure } from "../../controller/proxies/proxy.js";
 import { Planner } from "../../controller/reconcile/plan-changes.js";
@@ -14,6 +11,7 @@ import { changeOf, parseYaml, removalOf } from "../model/model-support.js";
 import { DOUBLE_TOKEN, OpenNjetDouble } from "../real/opennjet-double/index.js";
 import { patternChecker } from "../support/core.js";
 import { cleanup, closing } from "../support/harness.js";
+import { carrierOver } from "./carrier-over.js";
 
 const ADDRESS = "0.0.0.0:80";
 /** What the double has as `$njet_kic_…` and `$pid`: variables that the static configuration or NGINX gives. */
@@ -28,7 +26,7 @@ export interface Changing extends Omit<Driven, "model"> {
 }
 
 /** A carrier that holds nothing yet but its marker, and one worker. */
-export async function changing(maxLocations = 300): Promise<Changing> {
+export async function changing(maxLocations?: number): Promise<Changing> {
   const maps = Object.entries(VARIABLES).map(([keyTo, valueTo]) => {
     return { keyFrom: "$remote_addr", keyTo, values: [{ valueFrom: "default", valueTo }] };
   });
@@ -36,20 +34,12 @@ export async function changing(maxLocations = 300): Promise<Changing> {
   const double = closing(await OpenNjetDouble.start({ configuration: { servers: [server], maps }, workers: 1 }));
   const api = closing(new OpenNjetApi({ origin: double.origin }));
   const backends = new BackendsApi({ origin: double.backendsOrigin, token: DOUBLE_TOKEN });
-  const wait = (milliseconds: number) => new Promise<void>((resolve) => setTimeout(resolve, milliseconds));
   const http = double.port(ADDRESS);
   /** Each post, and after how many requests of the control API it came. */
   const posted: [number, string][] = [];
-  const carrier = new LocationsCarrier({
-    prepare: async () => undefined,
-    openLocations: () =>
-      HeldLocations.open({
-        api: api.locations,
-        server: { addressPort: ADDRESS, serverName: LOCATIONS_SERVER_NAME },
-        ledger: new MemoryLedger(),
-        now: Date.now,
-        wait,
-      }),
+  const carrier = await carrierOver({
+    api: api.locations,
+    server: { addressPort: ADDRESS, serverName: LOCATIONS_SERVER_NAME },
     backends: {
       list: () => backends.list(),
       post(list) {
@@ -57,16 +47,10 @@ export async function changing(maxLocations = 300): Promise<Changing> {
         return backends.post(list);
       },
     },
-    names: new MemoryLedger(),
     plane: dataPlane({ port: http }, 1, false),
-    makeRunner: () => ({ start: async () => undefined, stop: async () => undefined, restarts: 0 }),
-    ports: undefined,
     maxLocations,
-    logger: silentLogger,
-    wait,
     release: () => backends.close(),
   });
-  await carrier.listen();
   cleanup(() => carrier.close(0));
 
   const { set, remove } = await drivenByObjects(carrier);

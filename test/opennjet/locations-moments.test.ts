@@ -2,11 +2,9 @@
 import { isDeepStrictEqual } from "node:util";
 import { expect, it } from "vitest";
 import { type ObjectChange, RoutingModel } from "../../controller/model/routing-model.js";
-import { silentLogger } from "../../controller/observability/logger.js";
 import type { NameHolder } from "../../controller/proxies/opennjet/locations/backend-names.js";
-import { HeldLocations } from "../../controller/proxies/opennjet/locations/held-locations.js";
 import { type LedgerEntry, MemoryLedger } from "../../controller/proxies/opennjet/locations/ledger.js";
-import { LocationsCarrier } from "../../controller/proxies/opennjet/locations/locations-carrier.js";
+import type { LocationsCarrier } from "../../controller/proxies/opennjet/locations/locations-carrier.js";
 import { isMarker } from "../../controller/proxies/opennjet/locations/marker.js";
 import { Planner } from "../../controller/reconcile/plan-changes.js";
 import type { HostRules } from "../../core-wasm/binding/source.js";
@@ -16,6 +14,7 @@ import { makeRoutingTable, patternChecker } from "../support/core.js";
 import { cleanUpAfterEach, cleanup } from "../support/harness.js";
 import { Random } from "../support/random.js";
 import { request } from "../support/rules.js";
+import { carrierOver } from "./carrier-over.js";
 import { type Connection, MemoryOpenNjet } from "./memory-opennjet.js";
 
 cleanUpAfterEach();
@@ -84,28 +83,15 @@ class Controller {
 
   static async start(njet: MemoryOpenNjet, ledgers: Ledgers): Promise<Controller> {
     const connection = njet.connect();
-    const wait = (milliseconds: number) => new Promise<void>((resolve) => setTimeout(resolve, milliseconds));
-    const carrier = new LocationsCarrier({
-      prepare: async () => undefined,
-      openLocations: () =>
-        HeldLocations.open({
-          api: connection.locations,
-          server: { addressPort: "0.0.0.0:80", serverName: "" },
-          ledger: ledgers.locations,
-          now: () => 0,
-          wait,
-        }),
+    const carrier = await carrierOver({
+      api: connection.locations,
+      server: { addressPort: "0.0.0.0:80", serverName: "" },
       backends: connection.backends,
-      names: ledgers.names,
       plane: connection.plane,
-      makeRunner: () => ({ start: async () => undefined, stop: async () => undefined, restarts: 0 }),
-      ports: undefined,
-      maxLocations: 300,
-      logger: silentLogger,
-      wait,
-      release: async () => undefined,
+      ledger: ledgers.locations,
+      names: ledgers.names,
+      now: () => 0,
     });
-    await carrier.listen();
     // Not waited for: one that was killed never ends.
     cleanup(() => void carrier.close(0));
     return new Controller(carrier, connection);

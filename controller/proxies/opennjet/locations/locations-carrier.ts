@@ -118,7 +118,7 @@ export class LocationsCarrier implements DrivenProxy {
     if (states.length === 0) return;
     this.#inTurn(async () => {
       if (this.#carried !== undefined) await this.#persist(() => this.#post(this.#carried as Carried, this.#state));
-    }).catch(() => undefined);
+    }).catch((error: unknown) => this.parts.logger.error("opennjet did not take states of peers", { error }));
   }
 
   /** It serves from when all workers have the first whole set. */
@@ -202,8 +202,9 @@ export class LocationsCarrier implements DrivenProxy {
   }
 
   /**
-   * False if a worker shows no sign of this set in a while, or still has the marker of `before`. Which worker takes a connection is the
-   * system's choice, so one that could not be asked is no reason to doubt.
+   * False if a worker shows no sign of this set in a while, or still has the marker of `before`: where a set comes back, a worker that is
+   * behind may have its marker from the first time. Which worker takes a connection is the system's choice, so one that could
+   * not be asked is no reason to doubt.
    */
   async #isWithWorkers(locations: readonly CarriedLocation[], before?: CarriedLocation): Promise<boolean> {
     const marker = locations.find(isMarker);
