@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { locationKey } from "../../controller/proxies/opennjet/locations/location-set.js";
+import { inEdition, locationKey } from "../../controller/proxies/opennjet/locations/location-set.js";
 import { transition } from "../../controller/proxies/opennjet/locations/transition.js";
 import type { HostRules } from "../../core-wasm/binding/source.js";
 import { randomHost, randomTable, randomTarget } from "../core/matching-cases.js";
@@ -62,6 +62,21 @@ it(`take what the core decides, one location at most for each request, over ${TA
     core.free();
   }
   expect([...seen].sort()).toEqual(["400", "404", "match", "route", "unmatched"]);
+});
+
+it("take the same requests under the names of another edition, and are other locations", () => {
+  const random = new Random(73);
+  for (let i = 0; i < TABLES / 5; i++) {
+    const table = randomTable(random);
+    const locations = locationsOfRules(table);
+    const others = locations.map((location) => inEdition(location, 1 + random.below(20)));
+    const keys = new Set([...locations, ...others].map(locationKey));
+    expect(keys.size).toBe(2 * locations.length);
+    for (let k = 0; k < REQUESTS; k++) {
+      const one = randomRequest(random, table);
+      expect(tried(others, one)).toBe(tried(locations, one));
+    }
+  }
 });
 
 it("answer as before or as afterwards in each moment of a change, in whatever order they were created", () => {

@@ -13,6 +13,7 @@ import {
   backendsOf,
   type CarriedHost,
   type CarriedLocation,
+  inEdition,
   locationKey,
   locationsOf,
   namedRoutesOf,
@@ -33,9 +34,17 @@ export interface CarriedState {
   leaving: ReadonlySet<string>;
   /** Which names routes have, or may still have. */
   names: readonly NameHolder[];
+  /** See inEdition. */
+  edition: number;
 }
 
-export const NOTHING: CarriedState = { hosts: new Map(), upstreams: new Map(), leaving: new Set(), names: [] };
+export const NOTHING: CarriedState = {
+  hosts: new Map(),
+  upstreams: new Map(),
+  leaving: new Set(),
+  names: [],
+  edition: 0,
+};
 
 /** All that a state is for OpenNJet. */
 export interface Carried {
@@ -72,6 +81,7 @@ export class PlannedState {
     private readonly plan: Plan,
     private readonly maxLocations: number,
     private readonly taken: ReadonlySet<string> = new Set(),
+    private readonly edition = before.edition,
   ) {
     this.#names = before.names;
     this.#hosts = new Map(plan.full ? [] : before.hosts);
@@ -91,11 +101,14 @@ export class PlannedState {
   outcome(): Outcome {
     for (;;) {
       const { upstreams, leaving } = this.#needed();
-      const made = carry({ hosts: this.#hosts, upstreams, leaving, names: this.#names }, this.taken);
+      const made = carry(
+        { hosts: this.#hosts, upstreams, leaving, names: this.#names, edition: this.edition },
+        this.taken,
+      );
       if (!("failed" in made)) {
         const { carried, names } = made;
         this.#names = mergedHolders(this.#names, names);
-        const state = { hosts: new Map(this.#hosts), upstreams, leaving, names };
+        const state = { hosts: new Map(this.#hosts), upstreams, leaving, names, edition: this.edition };
         return { state, carried, failures: [...this.#failures.values()] };
       }
       this.refuseHost(made.failed, made.error);
@@ -212,7 +225,8 @@ function carry(state: CarriedState, taken: ReadonlySet<string>): Carry {
   const named = (route: string) => nameOf.get(route) ?? "";
   const carried: Carried = { locations: [], hostOf: new Map(), backends: new Map() };
   for (const [place, host] of state.hosts) {
-    for (const location of locationsOf(host, patterns, upstreams, named)) {
+    for (const one of locationsOf(host, patterns, upstreams, named)) {
+      const location = inEdition(one, state.edition);
       carried.locations.push(location);
       carried.hostOf.set(locationKey(location), place);
     }

@@ -147,6 +147,18 @@ function lastResort(body: string): CarriedLocation {
   return { rule: "~", name: `^(?!${bodyDigest(body)})`, body };
 }
 
+/**
+ * The same location under another name, one for each edition; 0 is that of before. OpenNJet takes no location that its agent has, also
+ * where a worker never got it: under another name it is sent again, and is there before the other one goes.
+ */
+export function inEdition(location: CarriedLocation, edition: number): CarriedLocation {
+  const { rule, name } = location;
+  if (edition === 0) return location;
+  // What no path is, as in the names above.
+  if (rule !== "") return { ...location, name: `${name}(?!${edition})` };
+  return { ...location, name: `${name.slice(0, -1)} && $uri != ${edition})` };
+}
+
 function bodyDigest(body: string): string {
   return createHash("sha256").update(body).digest("hex").slice(0, 12);
 }

@@ -69,6 +69,8 @@ export class LocationsCarrier implements DrivenProxy {
   #turn: Promise<unknown> = Promise.resolve();
   #timer: NodeJS.Timeout | undefined;
   #looking = false;
+  /** Looks in a row at which something was missing. */
+  #missed = 0;
 
   constructor(private readonly parts: LocationsCarrierParts) {
     this.#runner = parts.makeRunner(() => this.#restarted());
@@ -135,8 +137,8 @@ export class LocationsCarrier implements DrivenProxy {
     return this.#closing;
   }
 
-  /** Brings OpenNJet to a state; what it refuses is left out, with its failure. */
-  async #reach(planned: PlannedState): Promise<Outcome> {
+  /** Brings OpenNJet to a state; what it refuses is left out, with its failure. `repairs`: where workers do not come to have it. */
+  async #reach(planned: PlannedState, repairs = true): Promise<Outcome> {
     const held = this.#opened();
     for (;;) {
       const outcome = planned.outcome();
@@ -157,7 +159,10 @@ export class LocationsCarrier implements DrivenProxy {
       this.#state = { ...state, names };
       this.#carried = carried;
       const changed = before?.name !== carried.locations.find(isMarker)?.name;
-      if (changed && !(await this.#isWithWorkers(carried.locations, before))) await this.#repair(false);
+      if (changed && !(await this.#isWithWorkers(carried.locations, before))) {
+        if (repairs) await this.#repair(false);
+        else this.parts.logger.warn("not all workers of opennjet show that they have all locations");
+      }
       await this.#persist(() => this.#post(carried, state));
       await this.#persist(() => this.#note(names));
       if (this.#completed) this.#settled = true;
@@ -232,10 +237,16 @@ export class LocationsCarrier implements DrivenProxy {
     this.#posted = undefined;
     await this.#persist(() => this.#post(carried, this.#state));
     const repaired = await this.#persist(() => this.#opened().verify(!fresh));
-    const isWhole = await this.#isWithWorkers(carried.locations);
-    const { logger } = this.parts;
-    if (!isWhole) logger.warn("not all workers of opennjet show that they have all locations", { repaired });
-    else if (repaired > 0) logger.info("locations of opennjet were brought back", { repaired });
+    if (repaired > 0) this.parts.logger.info("locations of opennjet were brought back", { repaired });
+    if (!(await this.#isWithWorkers(carried.locations))) await this.#renew();
+  }
+
+  /** Gives all locations another name: what a worker has never got, though the agent has it, is sent anew. */
+  async #renew(): Promise<void> {
+    const names = new Set(this.#posted?.map(({ name }) => name));
+    const plan = { generation: this.#generation, full: false, steps: [] };
+    this.parts.logger.warn("locations of opennjet are made anew: a worker does not have them");
+    await this.#reach(new PlannedState(this.#state, plan, Infinity, names, this.#state.edition + 1), false);
   }
 
   #restarted(): void {
@@ -251,7 +262,10 @@ export class LocationsCarrier implements DrivenProxy {
     this.#inTurn(async () => {
       const locations = this.#carried?.locations ?? [];
       const lost = !(await this.#isWithWorkers(locations)) || (await this.#hasLostBackends());
-      if (lost && this.#closing === undefined) await this.#repair(false);
+      this.#missed = lost ? this.#missed + 1 : 0;
+      // A worker that hangs is not to be sent everything at each look: at the first, second, fourth, eighth.
+      const isTime = (this.#missed & (this.#missed - 1)) === 0;
+      if (lost && isTime && this.#closing === undefined) await this.#repair(false);
     })
       .catch((error: unknown) => this.parts.logger.warn("opennjet could not be looked at", { error }))
       .finally(() => {

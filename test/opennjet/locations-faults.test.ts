@@ -1,0 +1,137 @@
+/** The carrier locations where changes get lost, come late, or are undone by others; over the double, with two workers. */
+import { expect, it } from "vitest";
+import { BackendsApi } from "../../controller/proxies/opennjet/api/index.js";
+import { LOCATIONS_SERVER_NAME } from "../../controller/proxies/opennjet/configuration.js";
+import { isMarker } from "../../controller/proxies/opennjet/locations/marker.js";
+import { ingress, service } from "../cli/objects.js";
+import { DOUBLE_TOKEN } from "../real/opennjet-double/index.js";
+import { cleanUpAfterEach, closing, eventually } from "../support/harness.js";
+import { ask } from "../support/http-client.js";
+import { httpPeer } from "../support/peers.js";
+import { type CarriedDouble, carriedDouble } from "./carried-double.js";
+import { type Driven, drivenByObjects } from "./locations-changing.js";
+
+cleanUpAfterEach();
+
+const HOST = "shop.example.com";
+/** Longer than the carrier takes to look whether all is there. */
+const LOOKED = 40_000;
+/** As many answers in a row as show each worker of the double twice. */
+const ANSWERS = 4;
+
+type Shop = CarriedDouble & Driven;
+
+/** Services `one` and `two`, and an Ingress of the host for `one`. */
+async function shop(): Promise<Shop> {
+  const made = await carriedDouble();
+  const driven = await drivenByObjects(made.carrier);
+  for (const name of ["one", "two"]) {
+    const peer = closing(await httpPeer((_request, response) => response.end(name)));
+    await driven.set(service(name, "127.0.0.1", peer.port));
+  }
+  expect(await driven.set(ingress("shop", HOST, "one"))).toEqual([]);
+  return { ...made, ...driven };
+}
+
+/** What the workers answer, each of them twice. */
+async function answers({ http }: Shop, host = HOST): Promise<string[]> {
+  const all = [];
+  for (let i = 0; i < ANSWERS; i++) {
+    const { status, body } = await ask(http, { host });
+    all.push(status === 200 ? body : String(status));
+  }
+  return all;
+}
+
+const all = (answer: string) => Array(ANSWERS).fill(answer);
+
+async function untilAll(made: Shop, answer: string, host = HOST): Promise<void> {
+  let found: string[] = [];
+  const deadline = performance.now() + LOOKED;
+  while (found.join() !== all(answer).join()) {
+    if (performance.now() > deadline) expect(found).toEqual(all(answer));
+    found = await answers(made, host);
+  }
+}
+
+it("What the agent has taken and no worker got, the marker with it, is there before the change is told as done", async () => {
+  const made = await shop();
+  // The location and the marker; the agent knows both, and would take neither again.
+  made.double.faults.lostDeliveries = 2;
+  expect(await made.set(ingress("more", "more.example.com", "two"))).toEqual([]);
+  expect(made.double.faults.lostDeliveries).toBe(0);
+  expect(await answers(made, "more.example.com")).toEqual(all("two"));
+  expect(await answers(made)).toEqual(all("one"));
+  // And all goes on from there.
+  expect(await made.remove(ingress("more", "more.example.com", "two"))).toEqual([]);
+  expect(await answers(made, "more.example.com")).toEqual(all("404"));
+  expect(await made.set(ingress("shop", "new.example.com", "one"))).toEqual([]);
+  expect(await answers(made)).toEqual(all("404"));
+  expect(await answers(made, "new.example.com")).toEqual(all("one"));
+});
+
+it("A change is told as done when workers that lag have it, and not before", async () => {
+  const made = await shop();
+  const { double } = made;
+  double.faults.workersWait = true;
+  const before = double.requests.length;
+  let done = false;
+  const applied = made.set(ingress("more", "more.example.com", "two")).then(() => {
+    done = true;
+  });
+  await eventually(() => double.requests.length > before + 2, LOOKED);
+  expect(done).toBe(false);
+  expect(await answers(made, "more.example.com")).toEqual(all("404"));
+  expect(await answers(made)).toEqual(all("one"));
+  double.faults.workersWait = false;
+  double.plane.deliver();
+  await applied;
+  expect(await answers(made, "more.example.com")).toEqual(all("two"));
+});
+
+it("Hundreds of removals are paced: no worker loses one", async () => {
+  const made = await shop();
+  const names = Array.from({ length: 140 }, (_, i) => `many-${i}`);
+  const many = names.map((name) => ingress(name, `${name}.example.com`, "two")).join("---\n");
+  expect(await made.set(many)).toEqual([]);
+  expect(await answers(made, "many-139.example.com")).toEqual(all("two"));
+  expect(await made.remove(many)).toEqual([]);
+  for (const name of [0, 70, 99, 100, 120, 139].map((i) => names[i])) {
+    expect(await answers(made, `${name}.example.com`)).toEqual(all("404"));
+  }
+  expect(await answers(made)).toEqual(all("one"));
+});
+
+it("Locations that somebody else has removed come back", async () => {
+  const made = await shop();
+  const server = { addressPort: "0.0.0.0:80", serverName: LOCATIONS_SERVER_NAME };
+  const { locations } = made.double.plane.agent.servers[0];
+  const ours = locations.filter(({ isStatic }) => !isStatic);
+  expect(ours.some(isMarker)).toBe(true);
+  for (const { name } of [...ours]) await made.api.locations.remove(server, { rule: "", name });
+  expect(await answers(made)).toEqual(all("404"));
+  await untilAll(made, "one");
+}, 60_000);
+
+it("Backends that somebody else has posted away come back", async () => {
+  const made = await shop();
+  const others = new BackendsApi({ origin: made.double.backendsOrigin, token: DOUBLE_TOKEN });
+  await others.post([]);
+  await others.close();
+  expect(await answers(made)).toEqual(all("503"));
+  await untilAll(made, "one");
+}, 60_000);
+
+it.each(["restart", "kill"] as const)(
+  "What a %s of OpenNJet has taken comes back",
+  async (end) => {
+    const made = await shop();
+    expect(await made.set(ingress("shop", HOST, "two"))).toEqual([]);
+    await made.double[end]();
+    made.restarted();
+    await untilAll(made, "two");
+    expect(await made.set(ingress("shop", HOST, "one"))).toEqual([]);
+    expect(await answers(made)).toEqual(all("one"));
+  },
+  60_000,
+);
