@@ -1,5 +1,6 @@
 import { beforeAll, describe, expect, it } from "vitest";
 import { nativeCore } from "../../controller/proxies/nginx/parts.js";
+import { CARRIERS } from "../../controller/proxies/opennjet/parts.js";
 import { makeFolder, put, startRun } from "../cli/cli-support.js";
 import { ingress, service } from "../cli/objects.js";
 import { until } from "../nginx/driven-nginx.js";
@@ -19,7 +20,9 @@ const CHECKED = `
     njet.org/health-check-interval: 200ms
 `;
 
-describe.skipIf(noOpenNjet)("an OpenNJet that is driven", () => {
+describe.skipIf(noOpenNjet).each(CARRIERS)("an OpenNJet that is driven with the carrier %s", (carrier) => {
+  const DRIVEN = [...OPENNJET, "--carrier", carrier];
+
   beforeAll(async () => {
     await nativeCore();
   }, 600_000);
@@ -28,7 +31,7 @@ describe.skipIf(noOpenNjet)("an OpenNJet that is driven", () => {
     const folder = await shopFolder();
     const run = runFolder();
     const ports = { one: (await namedPeer("first")).port, two: (await namedPeer("second")).port };
-    const running = await startRun(folder, ...OPENNJET, "--run-dir", run.path);
+    const running = await startRun(folder, ...DRIVEN, "--run-dir", run.path);
     const before = await run.client().state();
     const load = new Load(running.http, HOST);
     for (const [body, port] of [
@@ -65,7 +68,7 @@ describe.skipIf(noOpenNjet)("an OpenNJet that is driven", () => {
       "shop.yaml",
       ingress("shop", HOST, "one").replace("metadata: { name: shop }\n", `metadata:\n  name: shop${CHECKED}`),
     );
-    const running = await startRun(folder, ...OPENNJET, "--run-dir", run.path);
+    const running = await startRun(folder, ...DRIVEN, "--run-dir", run.path);
     const status = async () => (await ask(running.http, { host: HOST })).status;
     const { workers } = await run.client().state();
     expect(await status()).toBe(200);
@@ -77,12 +80,12 @@ describe.skipIf(noOpenNjet)("an OpenNJet that is driven", () => {
   });
 
   it("writes the access log to standard output, one JSON line a request, unless there is to be none", async () => {
-    const options = OPENNJET.filter((option) => option !== "--no-access-log");
+    const options = DRIVEN.filter((option) => option !== "--no-access-log");
     const logging = await startRun(await shopFolder(), ...options);
     await ask(logging.http, { host: HOST, path: "/tea?x=1" });
     await eventually(() => logging.stdout.endsWith("\n"), 30_000);
     expect(JSON.parse(logging.stdout)).toMatchObject({ host: HOST, target: "/tea?x=1", status: 200 });
-    const silent = await startRun(await shopFolder(), ...OPENNJET);
+    const silent = await startRun(await shopFolder(), ...DRIVEN);
     expect((await ask(silent.http, { host: HOST, path: "/tea?x=1" })).status).toBe(200);
     silent.process.kill("SIGTERM");
     expect((await silent.ended).status).toBe(0);

@@ -3,6 +3,7 @@ import { join } from "node:path";
 import { beforeAll, describe, expect, it } from "vitest";
 import { nativeCore } from "../../controller/proxies/nginx/parts.js";
 import { WORKER_COUNT_KEY } from "../../controller/proxies/opennjet/api/index.js";
+import { CARRIERS } from "../../controller/proxies/opennjet/parts.js";
 import { ownTemporaryFolder, put, type Serving, startRun } from "../cli/cli-support.js";
 import { ingress, tlsSecret } from "../cli/objects.js";
 import { until } from "../nginx/driven-nginx.js";
@@ -93,58 +94,68 @@ describe.skipIf(noOpenNjet)("run --proxy opennjet", () => {
     expect(files).toHaveLength(1);
   });
 
-  it("is killed and started anew, while OpenNJet serves on: it takes it over, and no request fails", async () => {
-    const folder = await shopFolder();
-    const run = runFolder();
-    const options = [...OPENNJET, "--run-dir", run.path];
-    const first = await startRun(folder, ...options);
-    const before = await run.client().state();
-    const load = new Load(first.http, HOST);
-    await load.more(50);
-    first.process.kill("SIGKILL");
-    await first.ended;
-    await load.more(200);
-    put(folder, "shop.yaml", ingress("shop", HOST, "two"));
-    const second = await again(first, folder, ...options);
-    await eventually(() => load.latest === "two", 30_000);
-    await load.stop();
-    expect(load.failures).toEqual([]);
-    const after = await run.client().state();
-    expect([after.master, after.workers.map(({ pid }) => pid)]).toEqual([
-      before.master,
-      before.workers.map(({ pid }) => pid),
-    ]);
-    second.process.kill("SIGTERM");
-    expect((await second.ended).status).toBe(0);
-    expect(existsSync(`/proc/${before.master}`)).toBe(false);
-  });
+  it.each(CARRIERS)(
+    "is killed and started anew, while OpenNJet serves on with the carrier %s: it takes it over, and no request fails",
+    async (carrier) => {
+      const folder = await shopFolder();
+      const run = runFolder();
+      const options = [...OPENNJET, "--carrier", carrier, "--run-dir", run.path];
+      const first = await startRun(folder, ...options);
+      const before = await run.client().state();
+      const load = new Load(first.http, HOST);
+      await load.more(50);
+      first.process.kill("SIGKILL");
+      await first.ended;
+      await load.more(200);
+      put(folder, "shop.yaml", ingress("shop", HOST, "two"));
+      const second = await again(first, folder, ...options);
+      await eventually(() => load.latest === "two", 30_000);
+      await load.stop();
+      expect(load.failures).toEqual([]);
+      const after = await run.client().state();
+      expect([after.master, after.workers.map(({ pid }) => pid)]).toEqual([
+        before.master,
+        before.workers.map(({ pid }) => pid),
+      ]);
+      second.process.kill("SIGTERM");
+      expect((await second.ended).status).toBe(0);
+      expect(existsSync(`/proc/${before.master}`)).toBe(false);
+    },
+  );
 
-  it("is started again with its whole state, certificates too, when its master is killed", async () => {
-    const folder = await shopFolder();
-    const run = runFolder();
-    put(folder, "tls.yaml", tlsSecret("pair", makeCertificate("A", HOST)));
-    put(folder, "shop.yaml", ingress("shop", HOST, "one", "pair"));
-    const running = await startRun(folder, ...OPENNJET, "--run-dir", run.path);
-    const before = await run.client().state();
-    process.kill(before.master, "SIGKILL");
-    await until("another master serves", async () => {
-      const state = await run
-        .client()
-        .state()
-        .catch(() => undefined);
-      return state !== undefined && state.master !== before.master && state.workers.length === 2;
-    });
-    expect((await ask(running.http, { host: HOST })).body).toBe("one");
-    // The journal has it: no handshake waits for a map.
-    expect(await common(running.https, HOST)).toBe("A");
-    await until("the map is in step again", async () => {
-      return (await run.client().pieces()).pieces["10:certificates"] !== undefined;
-    });
-    expect(await common(running.https, HOST)).toBe("A");
-    put(folder, "shop.yaml", ingress("shop", HOST, "two", "pair"));
-    await until("a change acts", async () => (await ask(running.http, { host: HOST })).body === "two");
-    for (const { pid } of before.workers) await until("the old workers go", () => !existsSync(`/proc/${pid}`));
-  });
+  it.each(CARRIERS)(
+    "is started again with its whole state, certificates too, when its master is killed, with the carrier %s",
+    async (carrier) => {
+      const folder = await shopFolder();
+      const run = runFolder();
+      put(folder, "tls.yaml", tlsSecret("pair", makeCertificate("A", HOST)));
+      put(folder, "shop.yaml", ingress("shop", HOST, "one", "pair"));
+      const running = await startRun(folder, ...OPENNJET, "--carrier", carrier, "--run-dir", run.path);
+      const before = await run.client().state();
+      process.kill(before.master, "SIGKILL");
+      await until("another master serves", async () => {
+        const state = await run
+          .client()
+          .state()
+          .catch(() => undefined);
+        return state !== undefined && state.master !== before.master && state.workers.length === 2;
+      });
+      // The journal has all of it: with the carrier core nothing waits for a map or a location.
+      const serves = async () => (await ask(running.http, { host: HOST })).body === "one";
+      const shows = async () => (await common(running.https, HOST)) === "A";
+      if (carrier === "core") expect([await serves(), await shows()]).toEqual([true, true]);
+      await until("it serves again", async () => (await serves()) && (await shows()));
+      if (carrier === "core") {
+        await until("the map is in step again", async () => {
+          return (await run.client().pieces()).pieces["10:certificates"] !== undefined;
+        });
+      }
+      expect(await common(running.https, HOST)).toBe("A");
+      put(folder, "shop.yaml", ingress("shop", HOST, "two", "pair"));
+      await until("a change acts", async () => (await ask(running.http, { host: HOST })).body === "two");
+      for (const { pid } of before.workers) await until("the old workers go", () => !existsSync(`/proc/${pid}`));
+    },
+  );
 
   it("finds a map that was changed behind its back, and repairs it; no handshake is answered otherwise", async () => {
     const folder = await shopFolder();

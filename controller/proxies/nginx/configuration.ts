@@ -16,6 +16,8 @@ export interface FamilyLines {
   init: string;
   /** The lines of the one server of both listeners, where something else than the core decides on routes. */
   routes?: readonly string[];
+  /** A variable that is empty, or 0, for requests that the access log does not have. */
+  logged?: string;
 }
 
 export interface NginxConfigurationOptions {
@@ -160,6 +162,7 @@ export function nginxConfiguration(options: NginxConfigurationOptions): string {
   // Behind the PROXY protocol the other end is who it names, where it may.
   const peer = proxyProtocol ? "$remote_addr" : trusting ? "$realip_remote_addr" : "$remote_addr";
   const { maps, forwarded } = headerVariables(trusting, peer);
+  const condition = family?.logged === undefined ? "" : ` if=$${family.logged}`;
   const temp = ["client_body", "proxy", "fastcgi", "uwsgi", "scgi"];
   const plainFlags = `default_server backlog=4096${proxyProtocol ? " proxy_protocol" : ""}`;
   const plain = options.http ? listen(options.http, plainFlags) : [];
@@ -208,7 +211,7 @@ export function nginxConfiguration(options: NginxConfigurationOptions): string {
     // A status that is none has zeros in front, and is no number in JSON.
     'map $status $njet_status { default $status; "~^0" 0; }',
     LOG_FORMAT,
-    `access_log ${options.accessLog === undefined ? "off" : `${quoted(options.accessLog)} njet_kic`};`,
+    `access_log ${options.accessLog === undefined ? "off" : `${quoted(options.accessLog)} njet_kic${condition}`};`,
     "server_tokens off;",
     "default_type text/plain;",
     "client_header_buffer_size 4k;",

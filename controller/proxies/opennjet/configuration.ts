@@ -12,6 +12,7 @@ import {
 import { listen, type NginxListener, quoted, unixPath } from "../nginx/configured-values.js";
 import { CERTIFICATE_MAPS } from "./certificate-table.js";
 import { LOCATIONS_HTTP_DIRECTIVES, LOCATIONS_SERVER_DIRECTIVES } from "./locations/directives.js";
+import { MARKER_HOST } from "./locations/marker.js";
 import { type Carrier, moduleFiles } from "./parts.js";
 
 export interface OpenNjetConfigurationOptions extends Omit<NginxConfigurationOptions, "modules" | "family"> {
@@ -85,7 +86,7 @@ function dataPlane(options: OpenNjetConfigurationOptions): string {
         `dyn_kv_conf ${NO_TOPICS};`,
         ...(stats === undefined ? [] : [STATS_ZONE]),
         ...(withMaps ? certificateMaps(defaultCertificate) : []),
-        ...(carrier === "locations" ? LOCATIONS_HTTP_DIRECTIVES : []),
+        ...(carrier === "locations" ? [...LOCATIONS_HTTP_DIRECTIVES, NOT_OUR_OWN] : []),
       ],
       tls: [
         "http2 on;",
@@ -94,13 +95,16 @@ function dataPlane(options: OpenNjetConfigurationOptions): string {
         ...(carrier === "core" ? ["ssl_client_hello_by_lua_block { balancer.client_hello() }"] : []),
       ],
       init: withMaps && carrier === "core" ? ", maps = true" : "",
-      ...(carrier === "locations" && { routes: LOCATIONS_SERVER }),
+      ...(carrier === "locations" && { routes: LOCATIONS_SERVER, logged: LOGGED }),
     },
   });
 }
 
 /** The one server of the carrier locations: what no dynamic location takes is answered here. */
 export const LOCATIONS_SERVER_NAME = "_";
+/** The controller asks workers for its marker all the time: that is nothing for the access log. */
+const LOGGED = "njet_kic_logged";
+const NOT_OUR_OWN = `map $host $${LOGGED} { default 1; ${MARKER_HOST.host} 0; }`;
 /**
  * Statuses of requests of which NGINX may not know the path yet: it can't lead those to a named location, and would answer 500. They
  * have NGINX's own pages.

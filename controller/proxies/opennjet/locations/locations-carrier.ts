@@ -46,7 +46,9 @@ const LONGEST_WAIT = 5_000;
  */
 const ROUNDS = 40;
 const ASK_AGAIN = 25;
-const AT_ONCE = 4;
+const AT_ONCE = 8;
+/** The same until the first whole set is told as served: a worker that starts is told of everything twice, and answers nobody meanwhile. */
+const FIRST_ROUNDS = 200;
 
 /**
  * Routes as dynamic locations of OpenNJet, upstreams as backends of its Lua balancer. Everything happens in turn: plans,
@@ -209,7 +211,7 @@ export class LocationsCarrier implements DrivenProxy {
   /**
    * False if a worker shows no sign of this set in a while, or still has the marker of `before`: where a set comes back, a worker that is
    * behind may have its marker from the first time. Which worker takes a connection is the system's choice, so one that could
-   * not be asked is no reason to doubt.
+   * not be asked in all that while is no reason to doubt.
    */
   async #isWithWorkers(locations: readonly CarriedLocation[], before?: CarriedLocation): Promise<boolean> {
     const marker = locations.find(isMarker);
@@ -218,14 +220,15 @@ export class LocationsCarrier implements DrivenProxy {
     const seen = new Set<string>();
     const workers = plane.workers();
     let late = false;
-    for (let round = 0; round < ROUNDS && this.#closing === undefined; round++) {
+    const rounds = this.#completed && !this.#settled ? FIRST_ROUNDS : ROUNDS;
+    for (let round = 0; round < rounds && this.#closing === undefined; round++) {
       if (round > 0) await wait(ASK_AGAIN);
       const questions = Array.from({ length: AT_ONCE * workers }, () => askForMarker(plane, marker, before));
       const answers = await Promise.allSettled(questions);
       const pids = answers.map((answer) => (answer.status === "fulfilled" ? answer.value : undefined));
       late = pids.includes(undefined);
       for (const pid of pids) if (pid !== undefined) seen.add(pid);
-      if (!late && (seen.size >= workers || round >= ROUNDS / 4)) break;
+      if (!late && seen.size >= workers) break;
     }
     return !late;
   }
