@@ -6,8 +6,8 @@ import { execFileSync, type StdioOptions } from "node:child_process";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { fileURLToPath } from "node:url";
 import { loadCore } from "../../controller/core-file.js";
+import { PACKAGE_ROOT } from "../../controller/proxies/nginx/parts.js";
 import { goEnvironment, readyGo } from "../../test/conformance/go.js";
 import type { Row } from "../report.js";
 import { makeWorkload, SIZES } from "../route/workload.js";
@@ -18,8 +18,7 @@ const REQUESTS = 50_000;
 const MEASURED = ["1k", "10k", "100k"];
 /** From here on the core is to be ahead. */
 const GOAL_SIZES = ["10k", "100k"];
-/** The sources, from dist/bench/hosts or bench/hosts. */
-const FOLDER = fileURLToPath(new URL("../../../bench/hosts/go/", import.meta.url));
+const FOLDER = join(PACKAGE_ROOT ?? "", "bench/hosts/go");
 
 interface Figure {
   size: string;

@@ -1,9 +1,10 @@
 import { execFile, spawnSync } from "node:child_process";
-import { fileURLToPath } from "node:url";
+import { join } from "node:path";
 import { promisify } from "node:util";
+import { PACKAGE_ROOT } from "../../controller/proxies/nginx/parts.js";
 
-/** The Go module over wazero. */
-export const GO_MODULE = fileURLToPath(new URL("../../core-wasm/hosts/go/", import.meta.url));
+/** The sources of the Go module over wazero; the compiled tree (dist) has none of them. */
+export const GO_MODULE = join(PACKAGE_ROOT ?? "", "core-wasm/hosts/go/");
 
 /** Oldest Go that the module builds with. */
 const OLDEST = [1, 25] as const;
