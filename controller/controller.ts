@@ -109,10 +109,11 @@ export class Controller {
     try {
       const { generation, failures } = await this.#proxy.apply(plan);
       const taken = performance.now() - begun;
-      this.#metrics?.applied(plan, taken / 1000, failures.length);
+      const refused = failures.filter(({ inForce }) => !inForce).length;
+      this.#metrics?.applied(plan, taken / 1000, refused);
       this.#countCertificates(plan, failures);
       const duration = Math.round(taken * 10) / 10;
-      this.#logger.info("applied", { generation, steps: plan.steps.length, failures: failures.length, ms: duration });
+      this.#logger.info("applied", { generation, steps: plan.steps.length, failures: refused, ms: duration });
       return failures;
     } catch (error) {
       this.#metrics?.applyFailed();

@@ -348,6 +348,11 @@ const PROXY_ENTRIES = {
     meaning: "A host asks for more dynamic locations of OpenNJet than there is room for; its last good state stays.",
     remedy: "Use the carrier core, which has no limit, fewer rules, or a higher --max-locations.",
   },
+  PROXY_BALANCER_LIMIT: {
+    meaning:
+      "The balancer that OpenNJet brings serves an upstream, but not in all that it asks for; the message says what.",
+    remedy: "Use --balancer own, or the carrier core.",
+  },
   PROXY_STATE_FULL: {
     meaning: "The memory that the workers of NGINX share has no room for a piece; its last good state stays in force.",
     remedy: "Give it more with --nginx-state-size, or remove objects.",

@@ -17,6 +17,7 @@ export function ourOpenNjet(carrier: Carrier) {
     Driven.start(
       (context) =>
         ownOpenNjet(context, {
+          balancer: "own",
           ...OUR_OPTIONS,
           carrier,
           workers,

@@ -4,7 +4,7 @@ import type { Core } from "../../core-wasm/binding/core.js";
 import { RouteTable } from "../../core-wasm/binding/route-table.js";
 import type { Logger } from "../observability/logger.js";
 import { ownOpenNjet } from "../proxies/opennjet/make-opennjet.js";
-import { CARRIERS, type Carrier } from "../proxies/opennjet/parts.js";
+import { BALANCERS, type BalancerName, CARRIERS, type Carrier } from "../proxies/opennjet/parts.js";
 import { DEFAULT_STATE_SIZE } from "./nginx-options.js";
 import type { ServingOptions, ServingProxy } from "./serving-proxy.js";
 import { PACKAGE_VERSION } from "./version.js";
@@ -14,6 +14,8 @@ export interface OpenNjetChoices {
   /** Folder of the installation; else `NJET_PREFIX`. */
   opennjetPrefix?: string;
   carrier?: Carrier;
+  /** With the carrier locations: who balances. */
+  balancer?: BalancerName;
   /** With the carrier locations: how many there may be. */
   maxLocations?: number;
   /** Undefined: one for each core. */
@@ -29,6 +31,7 @@ const MOST_LOCATIONS = 900;
 const FLAGS = {
   opennjetPrefix: "--opennjet-prefix",
   carrier: "--carrier",
+  balancer: "--balancer",
   maxLocations: "--max-locations",
   workers: "--workers",
   opennjetStatsPort: "--opennjet-stats-port",
@@ -42,6 +45,11 @@ export function withOpenNjet(command: Command): Command {
       new Option("--carrier <name>", "opennjet: how routes get there: decided by the core, or as dynamic locations")
         .choices(CARRIERS)
         .default(undefined, CARRIERS[0]),
+    )
+    .addOption(
+      new Option("--balancer <name>", "opennjet: who balances with the carrier locations: our Lua, or OpenNJet's own")
+        .choices(BALANCERS)
+        .default(undefined, BALANCERS[0]),
     )
     .addOption(
       new Option("--max-locations <n>", "opennjet: dynamic locations that the carrier locations makes at most")
@@ -102,10 +110,14 @@ export async function makeOpenNjet(
   const carrier = options.carrier ?? CARRIERS[0];
   if (options.maxLocations !== undefined && carrier !== "locations")
     throw new Error("--max-locations needs --carrier locations");
+  const balancer = options.balancer ?? BALANCERS[0];
+  if (balancer === "bundled" && carrier !== "locations")
+    throw new Error("--balancer bundled needs --carrier locations: it can't route");
   return await ownOpenNjet(
     { compiler: new RouteTable(core), logger },
     {
       carrier,
+      balancer,
       maxLocations: options.maxLocations ?? DEFAULT_MAX_LOCATIONS,
       prefix: options.opennjetPrefix ?? process.env.NJET_PREFIX,
       http: { address, port: options.httpPort },

@@ -65,9 +65,11 @@ function ownerOf(key: string): string {
   return key.split("/").slice(0, 3).join("/");
 }
 
-function reasonOf({ kind, piece, code, message }: ApplyFailure): RefusedPiece {
+function reasonOf({ kind, piece, code, message, inForce }: ApplyFailure): RefusedPiece {
   const name = kind === "upstream" ? piece.split("/").slice(3).join("/") : piece;
   const what = { host: "the rules of", upstream: "the upstream", certificate: "the certificate of" }[kind];
-  const says = `the proxy refuses ${what} ${quote(name)} and keeps what it had: ${plain(message)}`;
+  const did = inForce ? "has" : "refuses";
+  const now = inForce ? "not as it asks for" : "keeps what it had";
+  const says = `the proxy ${did} ${what} ${quote(name)} ${inForce ? "but" : "and"} ${now}: ${plain(message)}`;
   return { code: isProblemCode(code) ? code : "PROXY_STEP_FAILED", message: says };
 }

@@ -12,6 +12,8 @@ export interface Piece {
 export interface ApplyFailure extends Piece {
   code: string;
   message: string;
+  /** The piece is in force, though the proxy does not do all that it asks for. */
+  inForce?: true;
 }
 
 /** What active checks say of a peer of an upstream (its key). */

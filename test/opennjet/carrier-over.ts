@@ -9,7 +9,7 @@ import {
   type LocationsCarrierParts,
 } from "../../controller/proxies/opennjet/locations/locations-carrier.js";
 
-export interface CarrierOverParts extends Pick<LocationsCarrierParts, "backends" | "plane"> {
+export interface CarrierOverParts extends Pick<LocationsCarrierParts, "backends" | "balancer" | "plane"> {
   api: LocationsApi;
   server: ServerAddress;
   /** What was told to OpenNJet, and the names that were given; empty where absent. */
@@ -25,13 +25,14 @@ export interface CarrierOverParts extends Pick<LocationsCarrierParts, "backends"
 
 /** A carrier that has begun and was told of nothing. Whoever asks for it closes it. */
 export async function carrierOver(parts: CarrierOverParts): Promise<LocationsCarrier> {
-  const { api, server, backends, plane, maxLocations = 300, now = Date.now, onRunner } = parts;
+  const { api, server, backends, balancer, plane, maxLocations = 300, now = Date.now, onRunner } = parts;
   const { ledger = new MemoryLedger(), names = new MemoryLedger(), release = async () => undefined } = parts;
   const wait = (milliseconds: number) => new Promise<void>((resolve) => setTimeout(resolve, milliseconds));
   const carrier = new LocationsCarrier({
     prepare: async () => undefined,
     openLocations: () => HeldLocations.open({ api, server, ledger, now, wait }),
     backends,
+    balancer,
     names,
     plane,
     makeRunner: (restarted) => {

@@ -1,6 +1,7 @@
 import { readFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
 import {
+  DEFAULT_BUNDLED_CONFIGURATION,
   DEFAULT_OPENNJET_CONFIGURATION,
   openNjetConfiguration,
 } from "../../controller/proxies/opennjet/configuration.js";
@@ -70,5 +71,49 @@ describe("the configurations of OpenNJet", () => {
     ["an address of the metrics that is none", { stats: { address: "0.0.0.0; evil", port: 1 } }],
   ])("refuse %s", (_title, options) => {
     expect(() => openNjetConfiguration({ ...OPTIONS, ...options })).toThrow(RangeError);
+  });
+});
+
+describe("the configurations of OpenNJet with its own balancer", () => {
+  const { data, control } = openNjetConfiguration(DEFAULT_BUNDLED_CONFIGURATION);
+
+  it("are, with default options, the files that deploy/opennjet/bundled carries", () => {
+    expect(deployed("bundled/njet.conf")).toBe(data);
+    expect(deployed("bundled/njet_ctrl.conf")).toBe(control);
+  });
+
+  it("have the same upstream", () => {
+    expect(data.replace(/\s+/g, " ")).toContain(
+      "upstream upstream_balancer { server 0.0.0.1; balancer_by_lua_block { balancer.balance() } " +
+        "keepalive 320; keepalive_time 1h; keepalive_timeout 120s; keepalive_requests 10000; }",
+    );
+  });
+
+  it("load none of our Lua", () => {
+    expect(data).not.toContain(OPTIONS.packageRoot);
+    expect(data).not.toContain(OPTIONS.library);
+    expect(data).toContain('lua_package_path "/usr/local/njet/lualib/lib/?.lua;');
+    expect(data).toContain(';/usr/local/njet/modules/?.lua";');
+  });
+
+  it("show backends on the control socket alone, and nothing of certificates anywhere", () => {
+    const [before, after] = data.split("listen unix:/run/njet-kic/control.sock;");
+    expect(before).not.toContain("configuration.call");
+    expect([...after.matchAll(/location = (\S+)/g)].map(([, path]) => path)).toEqual([
+      ...["/configuration/backends", "/state", "/worker"],
+    ]);
+  });
+
+  it("log nothing below warnings: it writes whole bodies at notice", () => {
+    expect(data).toContain("error_log stderr warn;");
+  });
+
+  it("end the tries for a request, which it would repeat without end", () => {
+    expect(data).toContain("proxy_next_upstream_tries 3;");
+    expect(data).toContain("grpc_next_upstream_tries 3;");
+  });
+
+  it("are refused with the carrier core, which needs a balancer that routes", () => {
+    expect(() => openNjetConfiguration({ ...OPTIONS, balancer: "bundled" })).toThrow(RangeError);
   });
 });

@@ -16,7 +16,7 @@ interface Place {
 }
 
 /** `ip:port`, with brackets around IPv6. */
-function peerName({ address, port }: Place): string {
+export function peerName({ address, port }: Place): string {
   return `${address.includes(":") ? `[${address}]` : address}:${port}`;
 }
 

@@ -2,9 +2,10 @@
 import { expect } from "vitest";
 import { decisionJson } from "../../controller/cli/decision-json.js";
 import { parseRequestSpec, type RequestSpec } from "../../controller/cli/request-line.js";
+import type { RouteTable } from "../../core-wasm/binding/route-table.js";
 import { tableOfObjects, type Vector } from "../model/model-support.js";
 import { RawClient } from "../support/raw-client.js";
-import type { PeerAnswer } from "./vector-peers.js";
+import { type PeerAnswer, peerName } from "./vector-peers.js";
 
 /** A proxy that serves the objects of a vector, whose peers are stand-ins. It trusts 127.0.0.1 as a proxy. */
 export interface VectorProxy {
@@ -12,6 +13,8 @@ export interface VectorProxy {
   https: number;
   /** What it has logged of the first `count` requests; absent where its log knows nothing of upstreams and resources. */
   logged?(count: number): Promise<Record<string, unknown>[]>;
+  /** With which peer round robin begins: the one that is drawn by the random number 0, or any. `drawn` where absent. */
+  begin?: "drawn" | "anywhere";
 }
 
 /** The bytes of a request, nothing in it changed. What the spec says of the client comes as from a trusted proxy. */
@@ -66,8 +69,11 @@ export async function holdsOverHttp(vector: Vector, proxy: VectorProxy): Promise
     if (expected.action === "proxy") {
       expect(answer.status, `${title} ${answer.body}`).toBe(200);
       const reached = JSON.parse(answer.body) as PeerAnswer;
+      const drawn = expected.peer ?? decision.peer;
+      const inTurn = proxy.begin === "anywhere" ? inTurnWith(table, request, drawn) : [drawn];
+      expect(inTurn, title).toContain(reached.peer);
       expect(reached, title).toEqual({
-        peer: expected.peer ?? decision.peer,
+        peer: reached.peer,
         method: request.method ?? "GET",
         target: expected.target ?? decision.target,
       });
@@ -82,4 +88,11 @@ export async function holdsOverHttp(vector: Vector, proxy: VectorProxy): Promise
     if (expected.upstream !== undefined) expect(logged.upstream, title).toBe(expected.upstream);
     if (expected.resource !== undefined) expect(logged.resource, title).toBe(expected.resource);
   }
+}
+
+/** All peers of the upstream where one after the other gets requests; else the one that the method chooses. */
+function inTurnWith(table: RouteTable, request: RequestSpec, drawn: string | undefined): (string | undefined)[] {
+  const decision = table.decide(parseRequestSpec(request), 0, 0);
+  if (decision.action !== "proxy" || decision.hash !== undefined) return [drawn];
+  return table.peersOf(decision.upstreamKey).map(({ address, port }) => peerName({ address, port }));
 }

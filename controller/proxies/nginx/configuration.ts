@@ -6,6 +6,18 @@ import { join } from "node:path";
 import { listen, type NginxListener, network, quoted, quotedPaths, unixPath } from "./configured-values.js";
 import { internalLocations } from "./internal-locations.js";
 
+/** Lua in the place of ours. It has `balancer.init_worker` and `balancer.balance`, too. */
+export interface OtherLua {
+  /** `lua_package_path`. */
+  path: string;
+  /** Lines of `http`, such as its shared dicts. */
+  http: readonly string[];
+  /** Lua of `init_by_lua`. */
+  init: readonly string[];
+  /** Lines of the server on the control socket, in place of our control endpoint. */
+  control: readonly string[];
+}
+
 /** Lines of a server of NGINX's family that has more than NGINX. */
 export interface FamilyLines {
   main: readonly string[];
@@ -18,6 +30,8 @@ export interface FamilyLines {
   routes?: readonly string[];
   /** A variable that is empty, or 0, for requests that the access log does not have. */
   logged?: string;
+  /** Undefined: our Lua. */
+  lua?: OtherLua;
 }
 
 export interface NginxConfigurationOptions {
@@ -175,15 +189,14 @@ export function nginxConfiguration(options: NginxConfigurationOptions): string {
     `${module}_set_header ${entry[0]} $njet_${entry[1].slice(0, entry[1].indexOf(":"))};`;
   const variable = ([, value]: [string, string]) =>
     `map ${NOTHING} $njet_${value.slice(0, value.indexOf(":"))} { default ${value.slice(value.indexOf(":") + 1)}; }`;
+  const lua = family?.lua ?? ownLua(options);
   const dropped = (module: string) => HOP_HEADERS.map((name) => `${module}_set_header ${name} "";`);
 
   const http = [
     ...temp.map((name) => `${name}_temp_path ${quoted(join(options.tempDirectory ?? run, name))};`),
-    `lua_package_path "${luaPaths(options)}";`,
+    `lua_package_path ${lua.path};`,
     `lua_package_cpath ${quotedPaths(options.luaCPath)};`,
-    `lua_shared_dict njet_kic_state ${options.stateSize}m;`,
-    "lua_shared_dict njet_kic_workers 256k;",
-    "lua_shared_dict njet_kic_counters 32m;",
+    ...lua.http,
     "lua_check_client_abort on;",
     ...(family?.http ?? []),
     ...(networks.length === 0 ? [] : realIp(networks, proxyProtocol, trusting)),
@@ -193,9 +206,7 @@ export function nginxConfiguration(options: NginxConfigurationOptions): string {
       (n) => `map ${NOTHING} $njet_${n} { default ""; }`,
     ),
     "init_by_lua_block {",
-    '  balancer = require "balancer"',
-    `  balancer.init { library = ${quoted(options.library)}, token = ${quoted(options.tokenFile)}, journal = ${quoted(options.journalFile)},`,
-    `    body_limit = ${options.bodyLimit}, logs = ${options.accessLog !== undefined}${family?.init ?? ""} }`,
+    ...lua.init.map((line) => `  ${line}`),
     "}",
     "init_worker_by_lua_block { balancer.init_worker() }",
     ...UPSTREAMS.flatMap((name) => [
@@ -239,10 +250,7 @@ export function nginxConfiguration(options: NginxConfigurationOptions): string {
     "server {",
     `  listen unix:${unixPath(options.controlSocket)};`,
     "  access_log off;",
-    // A batch is one piece or 4 MiB, and no piece is larger than the journal takes. A worker holds the body in its memory.
-    "  client_max_body_size 65m;",
-    "  client_body_buffer_size 64k;",
-    "  location / { content_by_lua_block { balancer.control() } }",
+    ...lua.control.map((line) => `  ${line}`),
     "}",
   ];
 
@@ -313,9 +321,27 @@ function server(lines: readonly string[]): string[] {
   return ["server {", ...lines.map((line) => `  ${line}`), "}"];
 }
 
-function luaPaths({ packageRoot, luaPath }: NginxConfigurationOptions): string {
+function ownLua({ packageRoot, luaPath, family, ...options }: NginxConfigurationOptions): OtherLua {
   const own = ["?.lua", "?/init.lua"].map((file) => join(packageRoot, file));
-  return quotedPaths([...own, luaPath].join(";")).slice(1, -1);
+  return {
+    path: quotedPaths([...own, luaPath].join(";")),
+    http: [
+      `lua_shared_dict njet_kic_state ${options.stateSize}m;`,
+      "lua_shared_dict njet_kic_workers 256k;",
+      "lua_shared_dict njet_kic_counters 32m;",
+    ],
+    init: [
+      'balancer = require "balancer"',
+      `balancer.init { library = ${quoted(options.library)}, token = ${quoted(options.tokenFile)}, journal = ${quoted(options.journalFile)},`,
+      `  body_limit = ${options.bodyLimit}, logs = ${options.accessLog !== undefined}${family?.init ?? ""} }`,
+    ],
+    control: [
+      // A batch is one piece or 4 MiB, and no piece is larger than the journal takes. A worker holds the body in its memory.
+      "client_max_body_size 65m;",
+      "client_body_buffer_size 64k;",
+      "location / { content_by_lua_block { balancer.control() } }",
+    ],
+  };
 }
 
 function realIp(networks: readonly string[], proxyProtocol: boolean, trusting: boolean): string[] {

@@ -10,13 +10,21 @@ import {
   OWN_PAGES,
 } from "../nginx/configuration.js";
 import { listen, type NginxListener, quoted, unixPath } from "../nginx/configured-values.js";
+import { BUNDLED_SERVER, bundledLua } from "./bundled-lua.js";
 import { CERTIFICATE_MAPS } from "./certificate-table.js";
-import { LOCATIONS_HTTP_DIRECTIVES, LOCATIONS_SERVER_DIRECTIVES } from "./locations/directives.js";
+import {
+  BUNDLED_HTTP_DIRECTIVES,
+  BUNDLED_SERVER_DIRECTIVES,
+  LOCATIONS_HTTP_DIRECTIVES,
+  LOCATIONS_SERVER_DIRECTIVES,
+} from "./locations/directives.js";
 import { MARKER_HOST } from "./locations/marker.js";
-import { type Carrier, moduleFiles } from "./parts.js";
+import { type BalancerName, type Carrier, moduleFiles } from "./parts.js";
 
 export interface OpenNjetConfigurationOptions extends Omit<NginxConfigurationOptions, "modules" | "family"> {
   carrier: Carrier;
+  /** `own` without. */
+  balancer?: BalancerName;
   /** Folder with the dynamic modules. */
   modulesFolder: string;
   /** Where the control API listens: a unix socket, or a port of loopback. It asks nobody who they are. */
@@ -43,6 +51,13 @@ export const DEFAULT_OPENNJET_CONFIGURATION: OpenNjetConfigurationOptions = {
   stats: { port: 12001 },
 };
 
+/** What deploy/opennjet/bundled is made of: the same with dynamic locations and the balancer that OpenNJet brings. */
+export const DEFAULT_BUNDLED_CONFIGURATION: OpenNjetConfigurationOptions = {
+  ...DEFAULT_OPENNJET_CONFIGURATION,
+  carrier: "locations",
+  balancer: "bundled",
+};
+
 /** Names under which an OpenNJet registers with its own broker. */
 const CLUSTER = "njet_kic";
 const NODE = "node1";
@@ -59,8 +74,10 @@ export function controlFile(runDirectory: string): string {
   return join(runDirectory, CONTROL_FILE);
 }
 
-/** Throws a RangeError for an option that can't stand in a configuration. */
+/** Throws a RangeError for an option that can't stand in a configuration, and for a balancer that the carrier does not have. */
 export function openNjetConfiguration(options: OpenNjetConfigurationOptions): OpenNjetConfiguration {
+  if (options.balancer === "bundled" && options.carrier !== "locations")
+    throw new RangeError("the bundled balancer can't route: it goes with the carrier locations only");
   return { data: dataPlane(options), control: controlServer(options) };
 }
 
@@ -68,6 +85,7 @@ function dataPlane(options: OpenNjetConfigurationOptions): string {
   const { modulesFolder, runDirectory, carrier, defaultCertificate, stats } = options;
   const { helpers, data } = moduleFiles(carrier);
   const module = (file: string) => quoted(join(modulesFolder, file));
+  const bundled = options.balancer === "bundled";
   const withMaps = options.https !== undefined && defaultCertificate !== undefined;
   return nginxConfiguration({
     ...options,
@@ -87,6 +105,7 @@ function dataPlane(options: OpenNjetConfigurationOptions): string {
         ...(stats === undefined ? [] : [STATS_ZONE]),
         ...(withMaps ? certificateMaps(defaultCertificate) : []),
         ...(carrier === "locations" ? [...LOCATIONS_HTTP_DIRECTIVES, NOT_OUR_OWN] : []),
+        ...(bundled ? BUNDLED_HTTP_DIRECTIVES : []),
       ],
       tls: [
         "http2 on;",
@@ -95,7 +114,11 @@ function dataPlane(options: OpenNjetConfigurationOptions): string {
         ...(carrier === "core" ? ["ssl_client_hello_by_lua_block { balancer.client_hello() }"] : []),
       ],
       init: withMaps && carrier === "core" ? ", maps = true" : "",
-      ...(carrier === "locations" && { routes: LOCATIONS_SERVER, logged: LOGGED }),
+      ...(carrier === "locations" && {
+        routes: locationsServer(bundled ? [...BUNDLED_SERVER_DIRECTIVES, ...BUNDLED_SERVER] : OWN_SERVER),
+        logged: LOGGED,
+      }),
+      ...(bundled && { lua: bundledLua(options) }),
     },
   });
 }
@@ -111,17 +134,23 @@ const NOT_OUR_OWN = `map $host $${LOGGED} { default 1; ${MARKER_HOST.host} 0; }`
  */
 const WITHOUT_A_PATH = ["400", "408", "414", "505"];
 const PAGES = OWN_PAGES.split(" ").filter((status) => !WITHOUT_A_PATH.includes(status));
-const LOCATIONS_SERVER = [
-  `server_name ${LOCATIONS_SERVER_NAME};`,
-  "client_max_body_size 0;",
+const OWN_SERVER = [
   `error_page ${PAGES.join(" ")} @njet_kic_page;`,
   "error_page 494 =431 @njet_kic_page;",
   "log_by_lua_block { balancer.log() }",
   "header_filter_by_lua_block { balancer.respond() }",
-  ...LOCATIONS_SERVER_DIRECTIVES,
-  "location / { return 404; }",
   "location @njet_kic_page { content_by_lua_block { balancer.page() } }",
 ];
+
+function locationsServer(balancing: readonly string[]): string[] {
+  return [
+    `server_name ${LOCATIONS_SERVER_NAME};`,
+    "client_max_body_size 0;",
+    ...balancing,
+    ...LOCATIONS_SERVER_DIRECTIVES,
+    "location / { return 404; }",
+  ];
+}
 
 /** Declared here, since OpenNJet can't add a map that is like these; what they say comes by the dynamic map API. */
 function certificateMaps({ chain, key }: { chain: string; key: string }): string[] {

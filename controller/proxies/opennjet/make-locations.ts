@@ -7,12 +7,15 @@ import { FolderClaim } from "../nginx/folder-claim.js";
 import type { NginxRunner } from "../nginx/nginx-proxy.js";
 import type { NginxFolder } from "../nginx/run-folder.js";
 import { BackendsApi, type OpenNjetApi } from "./api/index.js";
+import { BundledBackends } from "./bundled-backends.js";
+import { bundledWorkers } from "./bundled-workers.js";
 import { LOCATIONS_SERVER_NAME } from "./configuration.js";
 import { dataPlane } from "./data-plane.js";
 import { isNameHolder } from "./locations/backend-names.js";
 import { HeldLocations } from "./locations/held-locations.js";
 import { FileLedger, isLedgerEntry, type Ledger, MemoryLedger } from "./locations/ledger.js";
 import { LocationsCarrier } from "./locations/locations-carrier.js";
+import type { BalancerName } from "./parts.js";
 
 /** Beside the configuration: what OpenNJet was told, for the next controller. */
 const LOCATIONS = "locations.json";
@@ -29,6 +32,7 @@ export interface LocationsChoices {
   proxyProtocol: boolean;
   accessLog: boolean;
   maxLocations: number;
+  balancer: BalancerName;
   logger: Logger;
   makeRunner(onRestart: () => void): NginxRunner;
 }
@@ -36,8 +40,18 @@ export interface LocationsChoices {
 /** The carrier locations over an OpenNJet that is started by its runner. */
 export function locationsCarrier(choices: LocationsChoices): LocationsCarrier {
   const { folder, api, http, logger } = choices;
-  const backends = new BackendsApi({ origin: "http://balancer", socketPath: folder.socket, token: folder.token });
   const wait = (milliseconds: number) => new Promise<void>((resolve) => setTimeout(resolve, milliseconds));
+  const workers = choices.workers ?? availableParallelism();
+  const backendsApi = new BackendsApi({ origin: "http://balancer", socketPath: folder.socket, token: folder.token });
+  const backends =
+    choices.balancer === "bundled"
+      ? new BundledBackends({
+          api: backendsApi,
+          workers: bundledWorkers(folder.socket, workers),
+          now: () => performance.now(),
+          wait,
+        })
+      : backendsApi;
   function ledger<T>(file: string, isEntry: (value: unknown) => value is T): Ledger<T> {
     return folder.stays ? new FileLedger(join(folder.path, file), isEntry) : new MemoryLedger<T>();
   }
@@ -57,8 +71,9 @@ export function locationsCarrier(choices: LocationsChoices): LocationsCarrier {
         wait,
       }),
     backends,
+    balancer: choices.balancer,
     names: ledger(NAMES, isNameHolder),
-    plane: dataPlane(http, choices.workers ?? availableParallelism(), choices.proxyProtocol),
+    plane: dataPlane(http, workers, choices.proxyProtocol),
     makeRunner: choices.makeRunner,
     ports: choices.ports,
     maxLocations: choices.maxLocations,

@@ -17,7 +17,7 @@ import { controlFile, openNjetConfiguration } from "./configuration.js";
 import { locationsCarrier } from "./make-locations.js";
 import { mapSwitch } from "./map-switch.js";
 import { OpenNjetProxy } from "./opennjet-proxy.js";
-import { type Carrier, findOpenNjet } from "./parts.js";
+import { type BalancerName, type Carrier, findOpenNjet } from "./parts.js";
 import { PlaneFolder } from "./plane-folder.js";
 
 /** Connections of each worker, as many as the embedded proxy takes. */
@@ -27,6 +27,8 @@ const API_SOCKET = "api.sock";
 export interface OpenNjetOptions {
   /** How routes get there. */
   carrier: Carrier;
+  /** Who balances with the carrier locations. */
+  balancer: BalancerName;
   /** With the carrier locations: how many there may be. */
   maxLocations: number;
   /** Folder of the installation; undefined: none is named. */
@@ -62,8 +64,12 @@ export async function ownOpenNjet(
   { compiler, logger }: OpenNjetContext,
   options: OpenNjetOptions,
 ): Promise<OpenNjetProxy> {
-  const installation = await findOpenNjet(options.prefix, options.carrier);
-  const library = await nativeCore({ say: (text) => logger.info("preparing opennjet", { text }) });
+  const installation = await findOpenNjet(options.prefix, options.carrier, options.balancer);
+  // The bundled balancer knows nothing of the core.
+  const library =
+    options.balancer === "bundled"
+      ? ""
+      : await nativeCore({ say: (text) => logger.info("preparing opennjet", { text }) });
   const ports = { http: await portOf(options.http), https: await portOf(options.https) };
   const { runDir } = options;
   const folder = runDir === undefined ? NginxFolder.temporary("opennjet") : NginxFolder.stable(runDir, "opennjet");
@@ -77,6 +83,7 @@ export async function ownOpenNjet(
     const files = { chain: plane.defaultPair, key: plane.defaultPair };
     const text = openNjetConfiguration({
       carrier: options.carrier,
+      balancer: options.balancer,
       modulesFolder: installation.modules,
       luaPath: installation.luaPath,
       luaCPath: installation.luaCPath,
@@ -144,12 +151,12 @@ export async function ownOpenNjet(
           proxy?.restarted();
         },
       });
-    const { accessLog, workers, proxyProtocol, maxLocations } = options;
+    const { accessLog, workers, proxyProtocol, maxLocations, balancer } = options;
     const shared = { folder, logger, makeRunner, ports, accessLog };
     const http = { ...options.http, port: ports.http };
     const carrier =
       options.carrier === "locations"
-        ? locationsCarrier({ ...shared, api, http, workers, proxyProtocol, maxLocations })
+        ? locationsCarrier({ ...shared, api, http, workers, proxyProtocol, maxLocations, balancer })
         : new NginxProxy({ ...shared, compiler, client, defaultCertificate: certificate });
     proxy = new OpenNjetProxy({
       carrier,

@@ -11,6 +11,10 @@ const run = promisify(execFile);
 export const CARRIERS = ["core", "locations"] as const;
 export type Carrier = (typeof CARRIERS)[number];
 
+/** Who balances with the carrier locations: our Lua, or that of OpenNJet itself. The default first. */
+export const BALANCERS = ["own", "bundled"] as const;
+export type BalancerName = (typeof BALANCERS)[number];
+
 /** Modules of the data plane, and of the control server; only what is used is loaded. */
 export interface ModuleFiles {
   helpers: { broker: string; control: string };
@@ -41,6 +45,36 @@ const LUA_FILES = [
   "ngx/ssl/clienthello.lua",
 ];
 const LUA_C_FILES = ["cjson.so"];
+/** What the bundled balancer has in `modules/`, and what it requires of the Lua libraries. */
+const BUNDLED_FILES = [
+  "balancer.lua",
+  "balancer/chash.lua",
+  "balancer/chashsubset.lua",
+  "balancer/resty.lua",
+  "balancer/round_robin.lua",
+  "balancer/sticky.lua",
+  "balancer/sticky_balanced.lua",
+  "balancer/sticky_persistent.lua",
+  "configuration.lua",
+  "util.lua",
+  "util/dns.lua",
+  "util/nodemap.lua",
+  "util/resolv_conf.lua",
+  "util/same_site.lua",
+  "util/split.lua",
+];
+const BUNDLED_LUA_FILES = [
+  "njt/balancer.lua",
+  "njt/process.lua",
+  "resty/core.lua",
+  "resty/lrucache.lua",
+  "resty/balancer/utils.lua",
+  "resty/chash.lua",
+  "resty/cookie.lua",
+  "resty/dns/resolver.lua",
+  "resty/roundrobin.lua",
+];
+const BUNDLED_LUA_C_FILES = ["cjson.so", "librestychash.so"];
 const LUAJIT = "libluajit-5.1.so.2";
 
 /** The files of `modules/` that a carrier with a balancer uses. */
@@ -67,7 +101,11 @@ export function moduleFiles(carrier: Carrier): ModuleFiles {
  * The OpenNJet in `prefix` (`NJET_PREFIX` without). Rejects with PartUnavailable, whose message lists all that is missing or
  * says why the program can't be run.
  */
-export async function findOpenNjet(prefix: string | undefined, carrier: Carrier): Promise<OpenNjetInstallation> {
+export async function findOpenNjet(
+  prefix: string | undefined,
+  carrier: Carrier,
+  balancer: BalancerName = "own",
+): Promise<OpenNjetInstallation> {
   if (prefix === undefined) {
     throw new PartUnavailable(
       "OPENNJET_MISSING",
@@ -76,7 +114,7 @@ export async function findOpenNjet(prefix: string | undefined, carrier: Carrier)
   }
   if (!isAbsolute(prefix)) throw new PartUnavailable("OPENNJET_MISSING", `${prefix} is no absolute path`);
   if (!existsSync(prefix)) throw new PartUnavailable("OPENNJET_MISSING", `${prefix} does not exist`);
-  const missing = neededFiles(carrier).filter((file) => !existsSync(join(prefix, file)));
+  const missing = neededFiles(carrier, balancer).filter((file) => !existsSync(join(prefix, file)));
   if (missing.length > 0) {
     throw new PartUnavailable("OPENNJET_UNUSABLE", `${prefix} has no ${missing.join(", no ")}`);
   }
@@ -94,14 +132,16 @@ export async function findOpenNjet(prefix: string | undefined, carrier: Carrier)
 }
 
 /** Paths in a prefix of everything that is used. */
-function neededFiles(carrier: Carrier): string[] {
+function neededFiles(carrier: Carrier, balancer: BalancerName): string[] {
   const { helpers, data, control } = moduleFiles(carrier);
+  const bundled = balancer === "bundled";
   return [
     PROGRAM,
     join(LIBRARIES, LUAJIT),
     ...[helpers.broker, helpers.control, ...data, ...control].map((file) => join(MODULES, file)),
-    ...LUA_FILES.map((file) => join(LUA, file)),
-    ...LUA_C_FILES.map((file) => join(LUA_C, file)),
+    ...(bundled ? BUNDLED_FILES : []).map((file) => join(MODULES, file)),
+    ...(bundled ? BUNDLED_LUA_FILES : LUA_FILES).map((file) => join(LUA, file)),
+    ...(bundled ? BUNDLED_LUA_C_FILES : LUA_C_FILES).map((file) => join(LUA_C, file)),
   ];
 }
 

@@ -1,20 +1,14 @@
 /** Upstreams as entries of `/configuration/backends`. */
-import type { BalanceMethod, PeerState, Template } from "../../../../core-wasm/binding/source.js";
-import type { SessionCookie, Upstream, UpstreamTransport } from "../../../model/types.js";
-import { UnsupportedError } from "../../plan-step.js";
-import type { Backend, CookieAffinity } from "../api/backends-api.js";
+import type { PeerState } from "../../../../core-wasm/binding/source.js";
+import type { Upstream, UpstreamTransport } from "../../../model/types.js";
+import type { Backend } from "../api/backends-api.js";
+import type { BalancerName } from "../parts.js";
 import { digest } from "./backend-names.js";
-import { variableOf } from "./values.js";
+import { bundledFields, notCarried, ownFields } from "./balancing-fields.js";
 
 /** Defaults of NGINX; the balancer has no others for backends. */
 const MAX_FAILS = 1;
 const FAIL_TIMEOUT = 10_000;
-const TEN_YEARS = 315_360_000;
-/** What the balancer takes (balancer/configuration/backend.lua): it refuses a whole post for one entry. */
-const MOST_BYTES = 4096;
-const COOKIE_NAME = /^[A-Za-z0-9!#$%&'*+.^_`|~-]{1,256}$/;
-const COOKIE_PATH = /^[\x20-\x2b\x2d-\x3a\x3c-\x7e]{0,4096}$/;
-const COOKIE_DOMAIN = /^[A-Za-z0-9.-]{1,256}$/;
 /** Kinds whose upstreams have names of their own; those of an Ingress are called by their service. */
 const NAMED_BY_OBJECT = ["VirtualServer", "VirtualServerRoute"];
 
@@ -43,9 +37,9 @@ export function isOwnName(name: string): boolean {
   return /^[A-Za-z0-9._-]{1,128}-[0-9a-f]{16}$/.test(name);
 }
 
-/** Throws UnsupportedError where an upstream asks for what the balancer's API has no field for. */
-export function requireCarried(upstream: Upstream): void {
-  backendOf("checked", upstream, () => undefined);
+/** Throws UnsupportedError where an upstream asks for what the balancer's API has no field for, or what the balancer does not do. */
+export function requireCarried(upstream: Upstream, balancer: BalancerName = "own"): void {
+  backendOf("checked", upstream, () => undefined, balancer);
 }
 
 /**
@@ -56,9 +50,10 @@ export function backendOf(
   name: string,
   upstream: Upstream | undefined,
   stateOf: (address: string, port: number) => PeerState | undefined,
+  balancer: BalancerName = "own",
 ): Backend {
   if (upstream === undefined) return { name, endpoints: [], "load-balance": "round_robin" };
-  const { peers, sessionCookie, queue } = upstream;
+  const { peers, queue } = upstream;
   const { maxConns = 0, slowStart = 0, maxFails = MAX_FAILS, failTimeout = FAIL_TIMEOUT } = peers.limits ?? {};
   if (maxConns > 0 || queue !== undefined) throw notCarried("max-conns and queue");
   if (slowStart > 0) throw notCarried("slow-start");
@@ -68,8 +63,7 @@ export function backendOf(
     name,
     endpoints: usablePeers(upstream, stateOf),
     "load-balance": "round_robin",
-    ...hashField(peers.method),
-    ...(sessionCookie && { sessionAffinityConfig: affinity(sessionCookie) }),
+    ...(balancer === "bundled" ? bundledFields(upstream) : ownFields(upstream)),
   };
 }
 
@@ -89,51 +83,4 @@ function usablePeers(
   return usable
     .map(({ address, port }) => ({ address, port: String(port) }))
     .sort((a, b) => (`${a.address} ${a.port}` < `${b.address} ${b.port}` ? -1 : 1));
-}
-
-/** The balancer has one ring for all methods with a key, whose promise is that a key keeps its peer. The key is text with variables. */
-function hashField(method: BalanceMethod): Partial<Backend> {
-  if (method.kind === "round-robin") return {};
-  if (!("key" in method)) throw notCarried("every lb-method but round_robin and those with a key");
-  if (method.bounded) throw notCarried("bounded load");
-  return { upstreamHashByConfig: { "upstream-hash-by": keyText(method.key) } };
-}
-
-function keyText(key: Template): string {
-  const text = key
-    .map((part) => {
-      if (typeof part === "string") {
-        if (/[$\x00-\x1f\x7f]/.test(part)) throw notCarried("such characters in the key of a hash");
-        return part;
-      }
-      const name = part.kind === "group" ? undefined : variableOf(part);
-      if (name === undefined) throw notCarried("a value in the key of a hash whose name stands in no variable");
-      return `\${${name}}`;
-    })
-    .join("");
-  if (Buffer.byteLength(text) > MOST_BYTES) throw notCarried(`a hash key of more than ${MOST_BYTES} bytes`);
-  return text;
-}
-
-/** Cookies of the balancer are always HttpOnly. */
-function affinity(cookie: SessionCookie): NonNullable<Backend["sessionAffinityConfig"]> {
-  const { name, path = "/", domain = "a" } = cookie;
-  if (!COOKIE_NAME.test(name) || !COOKIE_PATH.test(path) || !COOKIE_DOMAIN.test(domain)) {
-    throw notCarried("such a name, path or domain of a session cookie");
-  }
-  if (!cookie.httpOnly) throw notCarried("a session cookie without httpOnly");
-  const seconds = cookie.expires === "max" ? TEN_YEARS : Math.ceil((cookie.expires ?? 0) / 1000);
-  const cookieSessionAffinity: CookieAffinity = {
-    name: cookie.name,
-    secure: cookie.secure,
-    path: cookie.path ?? "/",
-    ...(seconds > 0 && { expires: String(seconds), maxage: String(seconds) }),
-    ...(cookie.domain !== undefined && { domain: cookie.domain }),
-    ...(cookie.sameSite !== undefined && { samesite: cookie.sameSite }),
-  };
-  return { name: "cookie", mode: "persistent", cookieSessionAffinity };
-}
-
-function notCarried(what: string): UnsupportedError {
-  return new UnsupportedError(`the carrier locations does not have ${what}; use the carrier core`);
 }

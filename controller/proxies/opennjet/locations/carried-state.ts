@@ -6,8 +6,10 @@ import type { Upstream } from "../../../model/types.js";
 import type { Plan, PlanStep } from "../../../reconcile/plan.js";
 import { failureOf, UnsupportedError } from "../../plan-step.js";
 import type { ApplyFailure } from "../../proxy.js";
+import type { BalancerName } from "../parts.js";
 import { allocateNames, mergedHolders, type NamedRoute, type NameHolder } from "./backend-names.js";
 import { backendLabel, requireCarried } from "./backends.js";
+import { bundledLimit } from "./balancing-fields.js";
 import { hostPlace } from "./hosts.js";
 import {
   backendsOf,
@@ -36,15 +38,13 @@ export interface CarriedState {
   names: readonly NameHolder[];
   /** See inEdition. */
   edition: number;
+  /** Who balances; the same in all states. */
+  balancer: BalancerName;
 }
 
-export const NOTHING: CarriedState = {
-  hosts: new Map(),
-  upstreams: new Map(),
-  leaving: new Set(),
-  names: [],
-  edition: 0,
-};
+export function nothing(balancer: BalancerName): CarriedState {
+  return { hosts: new Map(), upstreams: new Map(), leaving: new Set(), names: [], edition: 0, balancer };
+}
 
 /** All that a state is for OpenNJet. */
 export interface Carried {
@@ -99,17 +99,16 @@ export class PlannedState {
 
   /** The state, and what it is for OpenNJet. */
   outcome(): Outcome {
+    const { edition, before } = this;
+    const { balancer } = before;
     for (;;) {
       const { upstreams, leaving } = this.#needed();
-      const made = carry(
-        { hosts: this.#hosts, upstreams, leaving, names: this.#names, edition: this.edition },
-        this.taken,
-      );
+      const made = carry({ hosts: this.#hosts, upstreams, leaving, names: this.#names, edition, balancer }, this.taken);
       if (!("failed" in made)) {
         const { carried, names } = made;
         this.#names = mergedHolders(this.#names, names);
-        const state = { hosts: new Map(this.#hosts), upstreams, leaving, names, edition: this.edition };
-        return { state, carried, failures: [...this.#failures.values()] };
+        const state = { hosts: new Map(this.#hosts), upstreams, leaving, names, edition, balancer };
+        return { state, carried, failures: [...this.#failures.values(), ...this.#limits()] };
       }
       this.refuseHost(made.failed, made.error);
     }
@@ -136,7 +135,7 @@ export class PlannedState {
   #take(step: PlanStep): void {
     switch (step.step) {
       case "set-upstream":
-        requireCarried(step.upstream);
+        requireCarried(step.upstream, this.before.balancer);
         this.#upstreams.set(step.upstream.peers.key, step.upstream);
         this.#leaving.delete(step.upstream.peers.key);
         break;
@@ -161,6 +160,19 @@ export class PlannedState {
     const leaving = new Set([...this.#leaving].filter((key) => used.has(key)));
     const upstreams = new Map([...this.#upstreams].filter(([key]) => leaving.has(key) || !this.#leaving.has(key)));
     return { upstreams, leaving };
+  }
+
+  /** What is in force, and not as it was asked for. */
+  #limits(): ApplyFailure[] {
+    if (this.before.balancer !== "bundled") return [];
+    const limits: ApplyFailure[] = [];
+    for (const step of this.plan.steps) {
+      if (step.step !== "set-upstream" || this.#failures.has(pieceKey(pieceOf(step)))) continue;
+      const message = bundledLimit(step.upstream);
+      if (message !== undefined)
+        limits.push({ ...pieceOf(step), code: "PROXY_BALANCER_LIMIT", message, inForce: true });
+    }
+    return limits;
   }
 
   #removeHost(pattern: HostPattern): void {
@@ -207,7 +219,7 @@ function carry(state: CarriedState, taken: ReadonlySet<string>): Carry {
   const routes: (NamedRoute & { upstream: string })[] = [];
   for (const [place, host] of state.hosts) {
     try {
-      routes.push(...namedRoutesOf(host, patterns, upstreams));
+      routes.push(...namedRoutesOf(host, patterns, upstreams, state.balancer));
     } catch (error) {
       if (!(error instanceof UnsupportedError)) throw error;
       return { failed: place, error };
@@ -225,7 +237,7 @@ function carry(state: CarriedState, taken: ReadonlySet<string>): Carry {
   const named = (route: string) => nameOf.get(route) ?? "";
   const carried: Carried = { locations: [], hostOf: new Map(), backends: new Map() };
   for (const [place, host] of state.hosts) {
-    for (const one of locationsOf(host, patterns, upstreams, named)) {
+    for (const one of locationsOf(host, patterns, upstreams, named, state.balancer)) {
       const location = inEdition(one, state.edition);
       carried.locations.push(location);
       carried.hostOf.set(locationKey(location), place);

@@ -57,6 +57,13 @@ export const LOCATIONS_HTTP_DIRECTIVES = [
   'map $http_upgrade $njet_kic_connection { default upgrade; "" ""; }',
 ] as const;
 
+/** What the bundled balancer needs in `http` besides: it sends all requests with an empty key to the same peer. */
+export const BUNDLED_HTTP_DIRECTIVES = [
+  'map $njet_kic_hash_key $njet_kic_peer_key { default $njet_kic_hash_key; "" $request_id; }',
+  // It tries again without end, be there one peer or many.
+  ...["proxy", "grpc"].map((module) => `${module}_next_upstream_tries 3;`),
+] as const;
+
 /**
  * What its `server` block has to have, besides a catch-all `location / { return 404; }`. No `error_page` there may name a path:
  * conditional locations would take the internal redirect. (A named location is fine.) The regular expression has as many
@@ -68,3 +75,6 @@ export const LOCATIONS_SERVER_DIRECTIVES = [
   'set $location_path "";',
   "location ~ ^/__never__/(.)(.)(.)(.)(.)(.)(.)(.)(.)$ { return 404; }",
 ] as const;
+
+/** What it has to have besides for the bundled balancer. */
+export const BUNDLED_SERVER_DIRECTIVES = ['set $njet_kic_hash_key "";'] as const;

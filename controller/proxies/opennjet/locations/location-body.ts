@@ -1,5 +1,5 @@
 /** Actions as bodies of locations. */
-import type { Action, HeaderChange, PathRule } from "../../../../core-wasm/binding/source.js";
+import type { Action, HeaderChange, PathRule, Template } from "../../../../core-wasm/binding/source.js";
 import type { UpstreamTransport } from "../../../model/types.js";
 import { UnsupportedError } from "../../plan-step.js";
 import {
@@ -58,6 +58,8 @@ export interface ProxyPlace {
   /** What `$proxy_upstream_name` is to say. */
   backend: string;
   transport: UpstreamTransport;
+  /** With the bundled balancer: the key of its hash, if there is one. */
+  bundled?: { hashKey: Template | undefined };
   /** The path of the route; undefined for unmatched paths. */
   path: PathRule | undefined;
 }
@@ -79,7 +81,7 @@ export function answerBody(action: Exclude<Action, ProxyAction>): string {
 }
 
 /** A location that passes requests on. Throws UnsupportedError for what can't be said. */
-export function proxyBody(action: ProxyAction, { backend, transport, path }: ProxyPlace): string {
+export function proxyBody(action: ProxyAction, { backend, transport, bundled, path }: ProxyPlace): string {
   if (action.errorPages !== undefined && action.errorPages.length > 0) {
     throw new UnsupportedError("error pages need the carrier core");
   }
@@ -90,10 +92,14 @@ export function proxyBody(action: ProxyAction, { backend, transport, path }: Pro
   return [
     directive("set", "$proxy_upstream_name", quotedText(backend)),
     directive("set", "$location_path", quotedText(SET_COOKIE_PATH)),
+    // Before the path is rewritten: the key is of what the client has asked for.
+    ...(bundled?.hashKey === undefined
+      ? []
+      : [directive("set", "$njet_kic_hash_key", quotedTemplate(bundled.hashKey))]),
     ...rewriteLines(action, path),
     ...requestHeaders(headers, module),
     ...answerHeaders(headers, module),
-    ...transportLines(transport, module),
+    ...transportLines(bundled === undefined ? transport : withFewTries(transport), module),
     directive(`${module}_pass`, address),
   ].join(" ");
 }
@@ -175,6 +181,12 @@ function addedHeaders(changes: readonly HeaderChange[]): string[] {
     lines.push(directive("add_header", ...parameters, ...(change.always ? ["always"] : [])));
   }
   return lines;
+}
+
+/** Any number of tries is without end with the bundled balancer: what the static configuration says counts then. */
+function withFewTries(transport: UpstreamTransport): UpstreamTransport {
+  const { nextUpstreamTries: tries, ...others } = transport;
+  return tries === 0 || tries === undefined ? others : { ...others, nextUpstreamTries: tries };
 }
 
 function transportLines(transport: UpstreamTransport, module: "proxy" | "grpc"): string[] {

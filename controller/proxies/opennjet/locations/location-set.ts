@@ -3,8 +3,10 @@ import { createHash } from "node:crypto";
 import type { HostPattern, HostRules } from "../../../../core-wasm/binding/source.js";
 import type { Upstream, UpstreamTransport } from "../../../model/types.js";
 import { UnsupportedError } from "../../plan-step.js";
+import type { BalancerName } from "../parts.js";
 import { digest, type NamedRoute, routeIdentity } from "./backend-names.js";
 import { backendName, isNamedByObject } from "./backends.js";
+import { hashKey } from "./balancing-fields.js";
 import { all, conditionText, type Expression, equalTo, not } from "./expression.js";
 import { type HostCase, hostCases } from "./host-cases.js";
 import { hostExpression, hostPlace } from "./hosts.js";
@@ -57,12 +59,13 @@ export function locationsOf(
   patterns: Iterable<HostPattern>,
   upstreams: UpstreamLookup,
   names: RouteNames,
+  balancer: BalancerName = "own",
 ): CarriedLocation[] {
   const { pattern } = rules;
   const host = hostExpression(pattern, patterns);
   return cases.map((one) => {
     try {
-      const body = bodyOf(pattern, one, upstreams, names);
+      const body = bodyOf(pattern, one, upstreams, names, balancer);
       return pattern.kind === "default" ? lastResort(body) : conditional(all(host, one.when), body);
     } catch (error) {
       if (!(error instanceof UnsupportedError)) throw error;
@@ -76,8 +79,9 @@ export function namedRoutesOf(
   host: CarriedHost,
   patterns: Iterable<HostPattern>,
   upstreams: UpstreamLookup,
+  balancer: BalancerName = "own",
 ): (NamedRoute & { upstream: string })[] {
-  const shapes = locationsOf(host, patterns, upstreams, UNNAMED);
+  const shapes = locationsOf(host, patterns, upstreams, UNNAMED, balancer);
   return host.cases.flatMap(({ action, place }, i) => {
     if (action.kind !== "proxy" || isNamedByObject(action.upstream)) return [];
     const { upstream } = action;
@@ -107,6 +111,7 @@ function bodyOf(
   { action, place, route }: HostCase,
   upstreams: UpstreamLookup,
   names: RouteNames,
+  balancer: BalancerName,
 ): string {
   if (action.kind !== "proxy") return answerBody(action);
   if (upstreams(action.upstream)?.sessionCookie !== undefined && !isNamedByObject(action.upstream)) {
@@ -115,7 +120,13 @@ function bodyOf(
     );
   }
   const backend = nameOf(pattern, place, action.upstream, upstreams, names);
-  return proxyBody(action, { backend, transport: transportOf(action.upstream, upstreams), path: route?.path });
+  const upstream = upstreams(action.upstream);
+  return proxyBody(action, {
+    backend,
+    transport: transportOf(action.upstream, upstreams),
+    ...(balancer === "bundled" && { bundled: { hashKey: upstream && hashKey(upstream.peers.method) } }),
+    path: route?.path,
+  });
 }
 
 function nameOf(

@@ -7,9 +7,10 @@ import { PeerStates } from "../../peer-states.js";
 import type { ApplyFailure, Proxy as DrivenProxy, PeerStateChange } from "../../proxy.js";
 import { RequestRefusedError } from "../api/errors.js";
 import type { Backend, BackendsApi } from "../api/index.js";
+import type { BalancerName } from "../parts.js";
 import { mergedHolders, type NameHolder } from "./backend-names.js";
 import { backendOf, isOwnName } from "./backends.js";
-import { type Carried, type CarriedState, NOTHING, type Outcome, PlannedState } from "./carried-state.js";
+import { type Carried, type CarriedState, nothing, type Outcome, PlannedState } from "./carried-state.js";
 import type { HeldLocations } from "./held-locations.js";
 import type { Ledger } from "./ledger.js";
 import { type CarriedLocation, locationKey } from "./location-set.js";
@@ -21,6 +22,8 @@ export interface LocationsCarrierParts {
   /** What OpenNJet may hold already is known to it. */
   openLocations(): Promise<HeldLocations>;
   backends: Pick<BackendsApi, "post" | "list">;
+  /** Whose they are; `own` without. */
+  balancer?: BalancerName;
   /** The names that routes have, kept over restarts of the controller. */
   names: Ledger<NameHolder>;
   plane: DataPlane;
@@ -58,7 +61,7 @@ export class LocationsCarrier implements DrivenProxy {
   readonly #peerStates = new PeerStates();
   readonly #runner: NginxRunner;
   #held: HeldLocations | undefined;
-  #state: CarriedState = NOTHING;
+  #state: CarriedState;
   #carried: Carried | undefined;
   #posted: readonly Backend[] | undefined;
   /** Backends from before this controller: locations from before may name them. */
@@ -75,6 +78,7 @@ export class LocationsCarrier implements DrivenProxy {
   #missed = 0;
 
   constructor(private readonly parts: LocationsCarrierParts) {
+    this.#state = nothing(parts.balancer ?? "own");
     this.#runner = parts.makeRunner(() => this.#restarted());
   }
 
@@ -103,7 +107,9 @@ export class LocationsCarrier implements DrivenProxy {
       const planned = this.#planned(plan, this.parts.maxLocations);
       const outcome = await this.#reach(planned);
       this.#generation = plan.generation;
-      for (const failure of outcome.failures) this.parts.logger.warn("step refused", { ...failure });
+      for (const failure of outcome.failures) {
+        this.parts.logger.warn(failure.inForce ? "step taken with limits" : "step refused", { ...failure });
+      }
       return { generation: this.#generation, failures: outcome.failures };
     });
   }
@@ -178,7 +184,7 @@ export class LocationsCarrier implements DrivenProxy {
     for (const [name, key] of carried.backends) {
       const states = new Map(this.#peerStates.of(key).map((one) => [`${one.address} ${one.port}`, one.state]));
       const stateOf = (address: string, port: number) => states.get(`${address} ${port}`);
-      backends.set(name, backendOf(name, state.upstreams.get(key), stateOf));
+      backends.set(name, backendOf(name, state.upstreams.get(key), stateOf, state.balancer));
     }
     const wanted = [...backends.values()].sort((a, b) => (a.name < b.name ? -1 : 1));
     if (isDeepStrictEqual(wanted, this.#posted)) return;
@@ -192,7 +198,7 @@ export class LocationsCarrier implements DrivenProxy {
   async #inherit(): Promise<void> {
     const { backends, names } = this.parts;
     this.#noted = await names.read();
-    this.#state = { ...NOTHING, names: this.#noted };
+    this.#state = { ...this.#state, names: this.#noted };
     const posted = await this.#persist(() => backends.list());
     this.#inherited = posted.filter(({ name }) => isOwnName(name));
     this.#posted = this.#inherited;
