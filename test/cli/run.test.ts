@@ -163,6 +163,9 @@ describe("run, with options", () => {
     [["--default-certificate", "/no/such/folder"], "tls.crt does not exist"],
     [["--drain-seconds", "soon"], "a number of seconds"],
     [["--proxy", "other"], "embedded"],
+    [["--balancer", "bundled"], "--balancer needs --proxy opennjet"],
+    [["--proxy", "opennjet", "--balancer", "bundled"], "--balancer bundled needs --carrier locations: it can't route"],
+    [["--proxy", "opennjet", "--carrier", "locations", "--balancer", "other"], "own, bundled"],
   ])("refuses %j with status 1 and a reason", async (options, reason) => {
     const folder = options[0] === "--config-dir" ? [] : ["--config-dir", makeFolder()];
     const { status, stderr, stdout } = await runCli(["run", ...folder, ...options]);

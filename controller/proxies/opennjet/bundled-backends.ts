@@ -68,9 +68,13 @@ export class BundledBackends {
     return result;
   }
 
-  /** The backends that were posted last; none before the first post. */
+  /**
+   * The backends that were posted last, but for those that would do harm if they were posted again: somebody else's, such as our balancer's
+   * before it. None before the first post.
+   */
   async list(): Promise<Backend[]> {
-    return (await this.stored()).filter(({ name }) => !name.startsWith(MARK));
+    const stored = await this.stored();
+    return stored.filter((one) => !one.name.startsWith(MARK) && checkBackends([one]) === undefined);
   }
 
   close(): Promise<void> {

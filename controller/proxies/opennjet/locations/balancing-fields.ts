@@ -1,6 +1,6 @@
 /** How peers are chosen, as fields of a backend: for our balancer, and for the one that OpenNJet brings. */
 import type { BalanceMethod, Template } from "../../../../core-wasm/binding/source.js";
-import type { SessionCookie, Upstream } from "../../../model/types.js";
+import type { SessionCookie, Upstream, UpstreamTransport } from "../../../model/types.js";
 import { UnsupportedError } from "../../plan-step.js";
 import type { Backend, CookieAffinity } from "../api/backends-api.js";
 import { quotedTemplate } from "./configuration-text.js";
@@ -20,6 +20,10 @@ const COOKIE_DOMAIN = /^[A-Za-z0-9.-]{1,256}$/;
 const BUNDLED_HASH = "${njet_kic_peer_key}${upstream_addr}";
 /** The bundled balancer gives cookies where `$server_name` and `$location_path` are listed. */
 const EVERYWHERE: Record<string, string[]> = { _: ["/"] };
+type Limited = Pick<Upstream, "peers" | "sessionCookie"> & {
+  transport?: Pick<UpstreamTransport, "nextUpstream" | "nextUpstreamTries">;
+};
+
 /** It never connects to this port of the machine itself. */
 const PROHIBITED = { address: /^127/, port: 10246 };
 
@@ -60,11 +64,16 @@ export function bundledFields({ peers, sessionCookie }: Upstream): Partial<Backe
   };
 }
 
-/** What the bundled balancer does of an upstream only in part, for people; undefined where it does all of it. */
-export function bundledLimit({ peers, sessionCookie, transport }: Upstream): string | undefined {
-  if (peers.method.kind === "round-robin" || sessionCookie !== undefined || peers.peers.length < 2) return undefined;
-  if (transport?.nextUpstream?.length === 0) return undefined;
-  return "the balancer that OpenNJet brings may try a failed peer again where a key decides; use --balancer own, or the carrier core";
+/**
+ * What the bundled balancer does only in part of what an object asks for, for people; undefined where it does all of it. Which peer comes next
+ * is the same for all requests of a worker, so that a retry may come back to the one that failed.
+ */
+export function bundledLimit({ peers, sessionCookie, transport = {} }: Limited): string | undefined {
+  const { nextUpstream, nextUpstreamTries } = transport;
+  const retries = nextUpstream?.length !== 0 && nextUpstreamTries !== 1;
+  if (!retries || peers.peers.length < 2 || sessionCookie !== undefined) return undefined;
+  const asked = peers.method.kind !== "round-robin" || nextUpstream !== undefined || nextUpstreamTries !== undefined;
+  return asked ? "a retry may try the failed peer again; with --balancer own it tries each peer once" : undefined;
 }
 
 /** The key of a method that has one; undefined for round robin. The balancer has one ring for all, whose promise is that a key keeps its peer. */
