@@ -1,7 +1,8 @@
 --- What the core may ask of the request at hand, see balancer.core.context.
 local ngx = ngx or njt
 
-local concat = table.concat
+local get_request = require("resty.core.base").get_request
+local value_of = require("balancer.request_headers").value
 
 local facts = {}
 
@@ -23,11 +24,7 @@ end
 
 --- `name` in lower case. One that was sent several times is joined.
 function facts:header(name)
-  local value = ngx.req.get_headers(0)[name]
-  if type(value) == "table" then return concat(value, name == "cookie" and "; " or ", ") end
-  -- A header without a value.
-  if value == true then return "" end
-  return value
+  return value_of(get_request(), name)
 end
 
 return facts
