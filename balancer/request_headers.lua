@@ -2,6 +2,7 @@
 -- is most of what a condition on a header costs.
 local ngx = ngx or njt
 local ffi = require "ffi"
+local variables = require "balancer.variables"
 -- Declares the functions.
 require "resty.core.request"
 
@@ -16,13 +17,8 @@ ffi.cdef [[
   int memcmp(const void *one, const void *other, size_t length);
 ]]
 
---- A function of the module, which OpenNJet calls otherwise.
-local function native(name)
-  local fine, found = pcall(function() return C["ngx_http_lua_ffi_req_" .. name] end)
-  return fine and found or C["njt_http_lua_ffi_req_" .. name]
-end
-
-local count_headers, read_headers = native "get_headers_count", native "get_headers"
+local native = variables.native
+local count_headers, read_headers = native "req_get_headers_count", native "req_get_headers"
 
 --- Headers that are looked at here; a request with more is looked at as a table.
 local MOST = 128

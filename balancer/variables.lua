@@ -10,13 +10,13 @@ local C, copy, new, text_of = ffi.C, ffi.copy, ffi.new, ffi.string
 
 local variables = {}
 
---- A function of the module, which OpenNJet calls otherwise.
-local function native(name)
+--- A function of the Lua module by its name without prefix, which OpenNJet has another of. It must be declared.
+function variables.native(name)
   local fine, found = pcall(function() return C["ngx_http_lua_ffi_" .. name] end)
   return fine and found or C["njt_http_lua_ffi_" .. name]
 end
 
-local get, set = native "var_get", native "var_set"
+local get, set = variables.native "var_get", variables.native "var_set"
 
 local OK = 0
 local LONGEST_NAME, MESSAGE, LONGEST_NUMBER = 64, 256, 31
