@@ -3,8 +3,9 @@ import type { ServerResponse } from "node:http";
 import { join } from "node:path";
 import { beforeAll, describe, expect, it } from "vitest";
 import { nativeCore } from "../../controller/proxies/nginx/parts.js";
-import { makeFolder, ownTemporaryFolder, put, runCli, type Serving, startRun } from "../cli/cli-support.js";
+import { makeFolder, ownTemporaryFolder, put, runCli, startRun } from "../cli/cli-support.js";
 import { ingress, service, tlsSecret } from "../cli/objects.js";
+import { again, HOST, isClosed, killedAndReplaced, namedPeer, shopFolder } from "../cli/shop.js";
 import { makeCertificate } from "../support/certificates.js";
 import { cleanUpAfterEach, closing, eventually } from "../support/harness.js";
 import { ask } from "../support/http-client.js";
@@ -18,31 +19,7 @@ import { runFolder } from "./run-folder.js";
 
 cleanUpAfterEach();
 
-const HOST = "shop.example.com";
 const NGINX = ["--proxy", "nginx", "--nginx-workers", "2"];
-
-async function namedPeer(name: string) {
-  return closing(await httpPeer((_request, response) => response.end(name)));
-}
-
-async function shopFolder(): Promise<string> {
-  const [one, two] = [await namedPeer("one"), await namedPeer("two")];
-  const folder = makeFolder();
-  put(folder, "one.yaml", service("one", "127.0.0.1", one.port));
-  put(folder, "two.yaml", service("two", "127.0.0.1", two.port));
-  put(folder, "shop.yaml", ingress("shop", HOST, "one"));
-  return folder;
-}
-
-async function isClosed(port: number): Promise<boolean> {
-  const client = await RawClient.plain(port).catch(() => undefined);
-  client?.destroy();
-  return client === undefined;
-}
-
-async function again(first: Serving, folder: string, ...options: string[]): Promise<Serving> {
-  return await startRun(folder, ...options, "--http-port", String(first.http), "--https-port", String(first.https));
-}
 
 describe.skipIf(noNginx)("run --proxy nginx", () => {
   beforeAll(async () => {
@@ -103,16 +80,7 @@ describe.skipIf(noNginx)("run --proxy nginx", () => {
     const options = [...NGINX, "--no-access-log", "--run-dir", run.path];
     const first = await startRun(folder, ...options);
     const before = await run.client().state();
-    const load = new Load(first.http, HOST);
-    await load.more(50);
-    first.process.kill("SIGKILL");
-    await first.ended;
-    await load.more(200);
-    put(folder, "shop.yaml", ingress("shop", HOST, "two"));
-    const second = await again(first, folder, ...options);
-    await eventually(() => load.latest === "two", 30_000);
-    await load.stop();
-    expect(load.failures).toEqual([]);
+    const second = await killedAndReplaced(first, folder, options);
     const after = await run.client().state();
     expect([after.master, after.workers.map(({ pid }) => pid)]).toEqual([
       before.master,

@@ -1,8 +1,9 @@
 import { existsSync, statSync } from "node:fs";
 import { dirname } from "node:path";
 import { describe, expect, it } from "vitest";
-import { put, type Serving, startRun } from "../cli/cli-support.js";
+import { put, startRun } from "../cli/cli-support.js";
 import { ingress, tlsSecret } from "../cli/objects.js";
+import { again, HOST, killedAndReplaced, shopFolder } from "../cli/shop.js";
 import { until } from "../nginx/driven-nginx.js";
 import { makeCertificate } from "../support/certificates.js";
 import { cleanUpAfterEach, eventually } from "../support/harness.js";
@@ -10,17 +11,13 @@ import { ask } from "../support/http-client.js";
 import { Load } from "../support/load.js";
 import { servedCertificate } from "../support/raw-client.js";
 import { noBundled } from "./real-installation.js";
-import { HOST, OPENNJET, runFolder, shopFolder } from "./real-shop.js";
+import { OPENNJET, runFolder } from "./real-shop.js";
 
 cleanUpAfterEach();
 
 const LOCATIONS = [...OPENNJET, "--carrier", "locations"];
 const BUNDLED = [...LOCATIONS, "--balancer", "bundled"];
 const missing = await noBundled();
-
-async function again(first: Serving, folder: string, ...options: string[]): Promise<Serving> {
-  return await startRun(folder, ...options, "--http-port", String(first.http), "--https-port", String(first.https));
-}
 
 async function masterOf(run: ReturnType<typeof runFolder>): Promise<number> {
   return (await run.client().state()).master;
@@ -84,16 +81,7 @@ describe.skipIf(missing)("run --proxy opennjet --carrier locations --balancer bu
     const first = await startRun(folder, ...options);
     expect(statSync(dirname(run.inside("control.sock"))).mode & 0o777).toBe(0o700);
     const before = await masterOf(run);
-    const load = new Load(first.http, HOST);
-    await load.more(50);
-    first.process.kill("SIGKILL");
-    await first.ended;
-    await load.more(200);
-    put(folder, "shop.yaml", ingress("shop", HOST, "two"));
-    const second = await again(first, folder, ...options);
-    await eventually(() => load.latest === "two", 30_000);
-    await load.stop();
-    expect(load.failures).toEqual([]);
+    const second = await killedAndReplaced(first, folder, options);
     expect(await masterOf(run)).toBe(before);
     second.process.kill("SIGTERM");
     expect((await second.ended).status).toBe(0);

@@ -2,12 +2,13 @@ import { beforeAll, describe, expect, it } from "vitest";
 import { nativeCore } from "../../controller/proxies/nginx/parts.js";
 import { put, startRun } from "../cli/cli-support.js";
 import { ingress, tlsSecret } from "../cli/objects.js";
+import { HOST, shopFolder } from "../cli/shop.js";
 import { until } from "../nginx/driven-nginx.js";
 import { makeCertificate } from "../support/certificates.js";
 import { cleanUpAfterEach } from "../support/harness.js";
 import { servedCertificate } from "../support/raw-client.js";
 import { noOpenNjet } from "./real-installation.js";
-import { HOST, OPENNJET, runFolder, shopFolder } from "./real-shop.js";
+import { OPENNJET, runFolder } from "./real-shop.js";
 
 cleanUpAfterEach();
 

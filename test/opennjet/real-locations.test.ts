@@ -2,11 +2,12 @@ import { beforeAll, describe, expect, it } from "vitest";
 import { nativeCore } from "../../controller/proxies/nginx/parts.js";
 import { put, startRun } from "../cli/cli-support.js";
 import { ingress } from "../cli/objects.js";
+import { HOST, shopFolder } from "../cli/shop.js";
 import { cleanUpAfterEach, eventually } from "../support/harness.js";
 import { ask } from "../support/http-client.js";
 import { Load } from "../support/load.js";
 import { noOpenNjet } from "./real-installation.js";
-import { HOST, OPENNJET, shopFolder } from "./real-shop.js";
+import { OPENNJET } from "./real-shop.js";
 
 cleanUpAfterEach();
 

@@ -3,13 +3,14 @@ import { nativeCore } from "../../controller/proxies/nginx/parts.js";
 import { CARRIERS } from "../../controller/proxies/opennjet/parts.js";
 import { makeFolder, put, startRun } from "../cli/cli-support.js";
 import { ingress, service } from "../cli/objects.js";
+import { HOST, namedPeer, shopFolder } from "../cli/shop.js";
 import { until } from "../nginx/driven-nginx.js";
 import { cleanUpAfterEach, closing, eventually } from "../support/harness.js";
 import { ask } from "../support/http-client.js";
 import { Load } from "../support/load.js";
 import { httpPeer } from "../support/peers.js";
 import { noOpenNjet } from "./real-installation.js";
-import { HOST, namedPeer, OPENNJET, runFolder, shopFolder } from "./real-shop.js";
+import { OPENNJET, runFolder } from "./real-shop.js";
 
 cleanUpAfterEach();
 

@@ -4,31 +4,22 @@ import { beforeAll, describe, expect, it } from "vitest";
 import { nativeCore } from "../../controller/proxies/nginx/parts.js";
 import { WORKER_COUNT_KEY } from "../../controller/proxies/opennjet/api/index.js";
 import { CARRIERS } from "../../controller/proxies/opennjet/parts.js";
-import { ownTemporaryFolder, put, type Serving, startRun } from "../cli/cli-support.js";
+import { ownTemporaryFolder, put, startRun } from "../cli/cli-support.js";
 import { ingress, tlsSecret } from "../cli/objects.js";
+import { HOST, isClosed, killedAndReplaced, shopFolder } from "../cli/shop.js";
 import { until } from "../nginx/driven-nginx.js";
 import { makeCertificate } from "../support/certificates.js";
 import { cleanUpAfterEach, eventually } from "../support/harness.js";
 import { ask } from "../support/http-client.js";
 import { Load } from "../support/load.js";
-import { RawClient, servedCertificate } from "../support/raw-client.js";
+import { servedCertificate } from "../support/raw-client.js";
 import { noOpenNjet } from "./real-installation.js";
-import { HOST, OPENNJET, runFolder, shopFolder } from "./real-shop.js";
+import { OPENNJET, runFolder } from "./real-shop.js";
 
 cleanUpAfterEach();
 
-async function again(first: Serving, folder: string, ...options: string[]): Promise<Serving> {
-  return await startRun(folder, ...options, "--http-port", String(first.http), "--https-port", String(first.https));
-}
-
 async function common(port: number, name: string): Promise<string> {
   return String((await servedCertificate(port, name)).subject.CN);
-}
-
-async function isClosed(port: number): Promise<boolean> {
-  const client = await RawClient.plain(port).catch(() => undefined);
-  client?.destroy();
-  return client === undefined;
 }
 
 /** Process numbers of the master in a folder and of its children: workers, privileged agent, broker, control server. */
@@ -102,16 +93,7 @@ describe.skipIf(noOpenNjet)("run --proxy opennjet", () => {
       const options = [...OPENNJET, "--carrier", carrier, "--run-dir", run.path];
       const first = await startRun(folder, ...options);
       const before = await run.client().state();
-      const load = new Load(first.http, HOST);
-      await load.more(50);
-      first.process.kill("SIGKILL");
-      await first.ended;
-      await load.more(200);
-      put(folder, "shop.yaml", ingress("shop", HOST, "two"));
-      const second = await again(first, folder, ...options);
-      await eventually(() => load.latest === "two", 30_000);
-      await load.stop();
-      expect(load.failures).toEqual([]);
+      const second = await killedAndReplaced(first, folder, options);
       const after = await run.client().state();
       expect([after.master, after.workers.map(({ pid }) => pid)]).toEqual([
         before.master,

@@ -1,29 +1,13 @@
-/** A shop in a folder, and the run folder of the OpenNJet that serves it. */
+/** The run folder of an OpenNJet that `run` serves a folder with. */
 import { chmodSync, existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { ControlClient } from "../../controller/proxies/nginx/control-client.js";
 import { OpenNjetApi } from "../../controller/proxies/opennjet/api/index.js";
-import { makeFolder, put } from "../cli/cli-support.js";
-import { ingress, service } from "../cli/objects.js";
+import { makeFolder } from "../cli/cli-support.js";
 import { until } from "../nginx/driven-nginx.js";
-import { cleanup, closing } from "../support/harness.js";
-import { httpPeer } from "../support/peers.js";
+import { cleanup } from "../support/harness.js";
 
-export const HOST = "shop.example.com";
 export const OPENNJET = ["--proxy", "opennjet", "--workers", "2", "--no-access-log"];
-
-export async function namedPeer(name: string) {
-  return closing(await httpPeer((_request, response) => response.end(name)));
-}
-
-export async function shopFolder(): Promise<string> {
-  const [one, two] = [await namedPeer("one"), await namedPeer("two")];
-  const folder = makeFolder();
-  put(folder, "one.yaml", service("one", "127.0.0.1", one.port));
-  put(folder, "two.yaml", service("two", "127.0.0.1", two.port));
-  put(folder, "shop.yaml", ingress("shop", HOST, "one"));
-  return folder;
-}
 
 /** A run folder, and what is in it; the OpenNJet of it is ended after the test, also where its controller was killed. */
 export function runFolder() {

@@ -6,6 +6,7 @@ import { findUser, userDatabase } from "../../controller/proxies/nginx/worker-us
 import { WORKER_COUNT_KEY } from "../../controller/proxies/opennjet/api/index.js";
 import { put, startRun } from "../cli/cli-support.js";
 import { ingress, tlsSecret } from "../cli/objects.js";
+import { HOST, shopFolder } from "../cli/shop.js";
 import { until } from "../nginx/driven-nginx.js";
 import { makeCertificate } from "../support/certificates.js";
 import { cleanUpAfterEach } from "../support/harness.js";
@@ -13,7 +14,7 @@ import { ask } from "../support/http-client.js";
 import { four, whoIs } from "../support/process-user.js";
 import { servedCertificate } from "../support/raw-client.js";
 import { noOpenNjet } from "./real-installation.js";
-import { HOST, OPENNJET, runFolder, shopFolder } from "./real-shop.js";
+import { OPENNJET, runFolder } from "./real-shop.js";
 
 cleanUpAfterEach();
 

@@ -5,11 +5,12 @@ import { nativeCore } from "../../controller/proxies/nginx/parts.js";
 import { WORKER_COUNT_KEY } from "../../controller/proxies/opennjet/api/index.js";
 import { put, startRun } from "../cli/cli-support.js";
 import { ingress } from "../cli/objects.js";
+import { HOST, shopFolder } from "../cli/shop.js";
 import { until } from "../nginx/driven-nginx.js";
 import { cleanUpAfterEach } from "../support/harness.js";
 import { ask } from "../support/http-client.js";
 import { noOpenNjet } from "./real-installation.js";
-import { HOST, OPENNJET, runFolder, shopFolder } from "./real-shop.js";
+import { OPENNJET, runFolder } from "./real-shop.js";
 
 cleanUpAfterEach();
 
