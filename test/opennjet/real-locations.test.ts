@@ -18,6 +18,13 @@ describe.skipIf(noOpenNjet)("run --proxy opennjet --carrier locations", () => {
     await nativeCore();
   }, 600_000);
 
+  it.each(["::", "::1"])("finds its server by the API where it listens at %s", async (address) => {
+    const running = await startRun(await shopFolder(), ...LOCATIONS, "--address", address);
+    const asked = await fetch(`http://[::1]:${running.http}/`, { headers: { connection: "close" } });
+    expect(asked.status).toBe(404);
+    if (address === "::") expect((await ask(running.http, { host: HOST })).body).toBe("one");
+  });
+
   it("serves a folder, and moves a host to another service under load without one failed request", async () => {
     const folder = await shopFolder();
     const running = await startRun(folder, ...LOCATIONS);

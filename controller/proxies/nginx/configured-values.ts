@@ -24,6 +24,15 @@ export function listen({ address, port }: NginxListener, flags: string): string[
   return [`listen ${family === 6 ? `[${address}]` : address}:${port} ${flags};`];
 }
 
+/**
+ * One `address:port` by which OpenNJet's APIs find the server that `listen` makes, all its sockets included. They read `::` only in
+ * brackets, as NGINX does.
+ */
+export function addressPort({ address, port }: NginxListener): string {
+  if (address === undefined || address === "::") return `0.0.0.0:${port}`;
+  return `${isIP(address) === 6 ? `[${address}]` : address}:${port}`;
+}
+
 export function network(text: string): string {
   const [address = "", bits, rest] = text.split("/");
   const most = isIP(address) === 4 ? 32 : isIP(address) === 6 ? 128 : -1;

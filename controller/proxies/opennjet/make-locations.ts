@@ -3,6 +3,7 @@ import { join } from "node:path";
 import type { Logger } from "../../observability/logger.js";
 import { AccessLogPipe } from "../nginx/access-log.js";
 import type { NginxListener } from "../nginx/configured-values.js";
+import { addressPort } from "../nginx/configured-values.js";
 import { FolderClaim } from "../nginx/folder-claim.js";
 import type { NginxRunner } from "../nginx/nginx-proxy.js";
 import type { NginxFolder } from "../nginx/run-folder.js";
@@ -65,7 +66,7 @@ export function locationsCarrier(choices: LocationsChoices): LocationsCarrier {
     openLocations: () =>
       HeldLocations.open({
         api: api.locations,
-        server: { addressPort: `${http.address ?? "0.0.0.0"}:${http.port}`, serverName: LOCATIONS_SERVER_NAME },
+        server: { addressPort: addressPort(http), serverName: LOCATIONS_SERVER_NAME },
         ledger: ledger(LOCATIONS, isLedgerEntry),
         now: Date.now,
         wait,

@@ -93,7 +93,8 @@ export class ClusterPrimary {
   #send(worker: Worker): void {
     // What comes before a worker listens would be lost: its modules are loaded while the channel is open.
     if (!this.#bytes || !worker.isConnected() || !this.#inForce.has(worker.id)) return;
-    worker.send({ njetBundle: this.#generation, bytes: this.#bytes } satisfies BundleMessage);
+    // One that has just died is an error of the channel, which would end the primary; its exit is told of by itself.
+    worker.send({ njetBundle: this.#generation, bytes: this.#bytes } satisfies BundleMessage, () => {});
   }
 
   #told(worker: Worker, { njetBundle, refused }: BundleMessage): void {
