@@ -25,6 +25,7 @@ function balancer.init(options)
   if not loaded then error("the native core can't be loaded: " .. why, 0) end
   control.open(options.token)
   journal.restore(options.journal)
+  require("balancer.request_headers").open(loaded)
   require "balancer.worker"
   require "balancer.pieces"
   local route = require "balancer.route"

@@ -158,44 +158,68 @@ function Context:grow_values(size)
   return true
 end
 
-function Context:fill_in(request)
+-- Fills in what the words at `need` ask for.
+function Context:fill_in_one(request, need)
   local memory = self.memory
+  local id = memory.instance.words[need]
+  local fact = FACTS[id]
+  local value
+  if fact then
+    value = fact(request)
+  else
+    value = request:header(self:name(id))
+  end
+  if not value then
+    return status.OK
+  end
+  local length = #value
+  if self.values_used + length > self.values_size and not self:grow_values(length) then
+    return status.MEMORY
+  end
+  local start = self.values + self.values_used
+  local instance = memory.instance
+  copy(instance.bytes + start, value, length)
+  instance.words[need + 1] = start
+  instance.words[need + 2] = length
+  self.values_used = self.values_used + length + (-length) % 4
+  return status.OK
+end
+
+-- Most requests are asked for one thing, once. That is written without a loop, here and in `decide`: LuaJIT takes no loop into the
+-- trace of a phase, and leaves a phase that begins one to its interpreter.
+function Context:fill_in(request)
   local count = self:word(NEED_COUNT)
   local need = self:word(NEEDS) / 4
-  for _ = 1, count do
-    local id = memory.instance.words[need]
-    local fact = FACTS[id]
-    local value
-    if fact then
-      value = fact(request)
-    else
-      value = request:header(self:name(id))
+  local filled = self:fill_in_one(request, need)
+  if count == 1 or filled < 0 then
+    return filled
+  end
+  for i = 1, count - 1 do
+    filled = self:fill_in_one(request, need + i * NEED_WORDS)
+    if filled < 0 then
+      return filled
     end
-    if value then
-      local length = #value
-      if self.values_used + length > self.values_size and not self:grow_values(length) then
-        return status.MEMORY
-      end
-      local start = self.values + self.values_used
-      local instance = memory.instance
-      copy(instance.bytes + start, value, length)
-      instance.words[need + 1] = start
-      instance.words[need + 2] = length
-      self.values_used = self.values_used + length + (-length) % 4
-    end
-    need = need + NEED_WORDS
   end
   return status.OK
 end
 
+-- Answers a NEED, and goes on.
+function Context:go_on(request)
+  local filled = self:fill_in(request)
+  if filled < 0 then
+    return filled
+  end
+  return self.functions.njk_resume(self.memory.instance, self.address)
+end
+
 function Context:decide(host, host_length, target, target_length, https, random, now, request)
   local answer = self:route(host, host_length, target, target_length, https, random, now)
+  if answer ~= NEED then
+    return answer
+  end
+  answer = self:go_on(request)
   while answer == NEED do
-    local filled = self:fill_in(request)
-    if filled < 0 then
-      return filled
-    end
-    answer = self.functions.njk_resume(self.memory.instance, self.address)
+    answer = self:go_on(request)
   end
   return answer
 end

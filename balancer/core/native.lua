@@ -7,6 +7,8 @@
 --                               for every later call of that instance.
 --   library.new_instance(pages) -> an instance with at most so many pages of memory (64 KiB each), or nil and what is wrong.
 --                               It is freed by the garbage collector.
+--   library.functions.njk_find_header(headers, count, name, length) -> the place of the header with this name among so many, -1
+--                               for none, -2 for more than one
 --   instance.bytes, instance.words   the memory; to be read anew after every call, since it moves when it grows.
 --   instance.trap               0, or the number of the trap that ended the instance.
 --
@@ -32,6 +34,9 @@ if not pcall(ffi.typeof, "njk_instance") then
     uint32_t njk_memory_size(const njk_instance *instance);
     const char *njk_trap_text(int32_t trap);
     const char *njk_declarations(void);
+    typedef struct { int32_t length; const uint8_t *bytes; } njk_text;
+    typedef struct { njk_text name, value; } njk_header;
+    int32_t njk_find_header(const njk_header *headers, int32_t count, const char *name, int32_t length);
   ]]
 end
 

@@ -52,6 +52,7 @@ export function shim(functions) {
   const declarations = functions.map(declaration);
   return `#include <stdint.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "core.h"
 #include "wasm-rt-impl.h"
@@ -113,6 +114,29 @@ PUBLIC uint32_t njk_memory_size(const njk_instance *instance) {
 /* What the trap with this number is called. */
 PUBLIC const char *njk_trap_text(int32_t trap) {
   return wasm_rt_strerror((wasm_rt_trap_t)trap);
+}
+
+/* A header of a request, as it stands in the memory of a proxy: ngx_http_lua_ffi_table_elt_t. */
+typedef struct {
+  int32_t length;
+  const uint8_t *bytes;
+} njk_text;
+
+typedef struct {
+  njk_text name, value;
+} njk_header;
+
+/* The place of the header with this name, which is compared byte by byte; -1 for none, -2 for more than one. It is no part of the
+   core, but stands here because LuaJIT takes no loop into the trace of a phase, and leaves a phase that begins one to its
+   interpreter. */
+PUBLIC int32_t njk_find_header(const njk_header *headers, int32_t count, const char *name, int32_t length) {
+  int32_t found = -1;
+  for (int32_t i = 0; i < count; i++) {
+    if (headers[i].name.length != length || memcmp(headers[i].name.bytes, name, (size_t)length) != 0) continue;
+    if (found >= 0) return -2;
+    found = i;
+  }
+  return found;
 }
 
 /* Declarations of the functions below, for FFIs that read C. */

@@ -25,11 +25,12 @@ export function lower(c: u32): u32 {
   return c - 65 < 26 ? c | 32 : c;
 }
 
-/** True if `length` bytes are equal, ASCII letter case aside. */
+/** True if `length` bytes are equal, ASCII letter case aside. The last ones come first: values of a series differ there. */
 export function sameFolded(a: usize, b: usize, length: u32): bool {
-  for (let i: u32 = 0; i < length; i++) {
-    let x: u32 = load<u8>(a + i);
-    let y: u32 = load<u8>(b + i);
+  while (length) {
+    length--;
+    let x: u32 = load<u8>(a + length);
+    let y: u32 = load<u8>(b + length);
     if (x != y && lower(x) != lower(y)) return false;
   }
   return true;
