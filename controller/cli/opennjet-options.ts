@@ -3,6 +3,7 @@ import { type Command, InvalidArgumentError, Option } from "commander";
 import type { Core } from "../../core-wasm/binding/core.js";
 import { RouteTable } from "../../core-wasm/binding/route-table.js";
 import type { Logger } from "../observability/logger.js";
+import { DEFAULT_MAX_LOCATIONS } from "../proxies/opennjet/locations/locations-carrier.js";
 import { ownOpenNjet } from "../proxies/opennjet/make-opennjet.js";
 import { BALANCERS, type BalancerName, CARRIERS, type Carrier } from "../proxies/opennjet/parts.js";
 import { DEFAULT_STATE_SIZE } from "./nginx-options.js";
@@ -24,8 +25,6 @@ export interface OpenNjetChoices {
   opennjetStatsPort?: number;
 }
 
-/** OpenNJet tries one after the other: 500 take a request 47 us. */
-const DEFAULT_MAX_LOCATIONS = 300;
 /** Beyond it OpenNJet loses some when it is started again. */
 const MOST_LOCATIONS = 900;
 const FLAGS = {

@@ -68,7 +68,9 @@ describe.skipIf(noCluster)("a source", () => {
       if (path.includes("/services?")) await admin.delete(service(name));
     };
     source.start();
-    await eventually(() => seen.objects.has(`Service/default/${name}`), LONG);
+    // It may be there for less than a look takes.
+    const came = () => seen.batches.flat().some(({ object, ...ref }) => object !== undefined && ref.name === name);
+    await eventually(came, LONG);
     await eventually(() => !seen.objects.has(`Service/default/${name}`), LONG);
   });
 

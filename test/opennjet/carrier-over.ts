@@ -5,6 +5,7 @@ import type { NameHolder } from "../../controller/proxies/opennjet/locations/bac
 import { HeldLocations, type LocationsApi } from "../../controller/proxies/opennjet/locations/held-locations.js";
 import { type Ledger, type LedgerEntry, MemoryLedger } from "../../controller/proxies/opennjet/locations/ledger.js";
 import {
+  DEFAULT_MAX_LOCATIONS,
   LocationsCarrier,
   type LocationsCarrierParts,
 } from "../../controller/proxies/opennjet/locations/locations-carrier.js";
@@ -25,7 +26,16 @@ export interface CarrierOverParts extends Pick<LocationsCarrierParts, "backends"
 
 /** A carrier that has begun and was told of nothing. Whoever asks for it closes it. */
 export async function carrierOver(parts: CarrierOverParts): Promise<LocationsCarrier> {
-  const { api, server, backends, balancer, plane, maxLocations = 300, now = Date.now, onRunner } = parts;
+  const {
+    api,
+    server,
+    backends,
+    balancer,
+    plane,
+    maxLocations = DEFAULT_MAX_LOCATIONS,
+    now = Date.now,
+    onRunner,
+  } = parts;
   const { ledger = new MemoryLedger(), names = new MemoryLedger(), release = async () => undefined } = parts;
   const wait = (milliseconds: number) => new Promise<void>((resolve) => setTimeout(resolve, milliseconds));
   const carrier = new LocationsCarrier({

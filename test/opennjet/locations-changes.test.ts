@@ -102,3 +102,16 @@ it("A host that needs more locations than there is room for is refused on its ob
   expect((await ask(made.http, { host: HOST })).body).toBe("one");
   expect((await ask(made.http, { host: "more.example.com" })).status).toBe(404);
 });
+
+it("300 locations are made where nobody says otherwise, and the host that needs one more is refused on its object", async () => {
+  const made = await changing();
+  await made.set(service("one", "127.0.0.1", await peer("one")));
+  const host = (index: number) => `host-${index}.example.com`;
+  const [first, ...others] = Array.from({ length: 300 }, (_, i) => host(i));
+  const rules = others.map((name) => ingress("shop", name, "one").split("rules:\n")[1]);
+  expect(await made.set(ingress("shop", first, "one") + rules.join(""))).toEqual([]);
+  const failures = await made.set(ingress("more", "more.example.com", "one"));
+  expect(failures.map(({ code }) => code)).toEqual(["PROXY_LOCATIONS_FULL"]);
+  for (const index of [0, 150, 299]) expect((await ask(made.http, { host: host(index) })).body).toBe("one");
+  expect((await ask(made.http, { host: "more.example.com" })).status).toBe(404);
+});

@@ -2,14 +2,16 @@
 import { expect, it } from "vitest";
 import { BackendsApi } from "../../controller/proxies/opennjet/api/index.js";
 import { LOCATIONS_SERVER_NAME } from "../../controller/proxies/opennjet/configuration.js";
-import { isMarker } from "../../controller/proxies/opennjet/locations/marker.js";
+import { type DataPlane, isMarker } from "../../controller/proxies/opennjet/locations/marker.js";
 import { ingress, service } from "../cli/objects.js";
 import { DOUBLE_TOKEN } from "../real/opennjet-double/index.js";
-import { cleanUpAfterEach, closing, eventually } from "../support/harness.js";
+import { cleanUpAfterEach, cleanup, closing, eventually } from "../support/harness.js";
 import { ask } from "../support/http-client.js";
 import { httpPeer } from "../support/peers.js";
 import { type CarriedDouble, carriedDouble } from "./carried-double.js";
+import { carrierOver } from "./carrier-over.js";
 import { type Driven, drivenByObjects } from "./locations-changing.js";
+import { MemoryOpenNjet } from "./memory-opennjet.js";
 
 cleanUpAfterEach();
 
@@ -135,3 +137,31 @@ it.each(["restart", "kill"] as const)(
   },
   60_000,
 );
+
+it("A look at an idle OpenNJet, one worker of which takes all connections, asks a few times and no more", async () => {
+  const opennjet = new MemoryOpenNjet();
+  const { locations: api, backends, plane } = opennjet.connect();
+  let asked = 0;
+  const counting: DataPlane = {
+    ask(host, paths) {
+      asked++;
+      return plane.ask(host, paths);
+    },
+    workers: () => 64,
+  };
+  const carrier = await carrierOver({
+    api,
+    backends,
+    plane: counting,
+    server: { addressPort: "0.0.0.0:80", serverName: "_" },
+  });
+  cleanup(() => carrier.close(0));
+  const driven = await drivenByObjects(carrier);
+  await driven.set(service("one", "127.0.0.1", 1));
+  await driven.set(ingress("shop", HOST, "one"));
+  asked = 0;
+  await eventually(() => asked > 0, LOOKED);
+  // A look is over long before the next one.
+  await new Promise((resolve) => setTimeout(resolve, 2_000));
+  expect(asked).toBeLessThanOrEqual(512);
+});

@@ -1,17 +1,63 @@
+import { existsSync, rmSync } from "node:fs";
+import { availableParallelism } from "node:os";
+import { join } from "node:path";
 import { beforeAll, describe, expect, it } from "vitest";
 import { nativeCore } from "../../controller/proxies/nginx/parts.js";
 import { put, startRun } from "../cli/cli-support.js";
-import { ingress } from "../cli/objects.js";
-import { HOST, shopFolder } from "../cli/shop.js";
+import { ingress, service } from "../cli/objects.js";
+import { HOST, namedPeer, shopFolder } from "../cli/shop.js";
+import { until } from "../nginx/driven-nginx.js";
 import { cleanUpAfterEach, eventually } from "../support/harness.js";
 import { ask } from "../support/http-client.js";
 import { Load } from "../support/load.js";
 import { noOpenNjet } from "./real-installation.js";
-import { OPENNJET } from "./real-shop.js";
+import { OPENNJET, runFolder } from "./real-shop.js";
 
 cleanUpAfterEach();
 
 const LOCATIONS = [...OPENNJET, "--carrier", "locations"];
+
+const OTHER = "other.example.com";
+
+/** Changes of a shop's folder, and what the host of it has to answer then, or the other host. */
+const ROWS: { change: string; make(folder: string): void | Promise<void>; host: string; answer: string }[] = [
+  {
+    change: "an Ingress that is created",
+    make: (folder) => put(folder, "more.yaml", ingress("more", OTHER, "two")),
+    host: OTHER,
+    answer: "two",
+  },
+  {
+    change: "an Ingress that is deleted",
+    make: (folder) => rmSync(join(folder, "shop.yaml")),
+    host: HOST,
+    answer: "404",
+  },
+  {
+    change: "another host of an Ingress",
+    make: (folder) => put(folder, "shop.yaml", ingress("shop", OTHER, "one")),
+    host: OTHER,
+    answer: "one",
+  },
+  {
+    change: "another path of an Ingress",
+    make: (folder) => put(folder, "shop.yaml", ingress("shop", HOST, "one").replace("path: /,", "path: /tea,")),
+    host: HOST,
+    answer: "404",
+  },
+  {
+    change: "another service of an Ingress",
+    make: (folder) => put(folder, "shop.yaml", ingress("shop", HOST, "two")),
+    host: HOST,
+    answer: "two",
+  },
+  {
+    change: "other pods of a service",
+    make: async (folder) => put(folder, "one.yaml", service("one", "127.0.0.1", (await namedPeer("three")).port)),
+    host: HOST,
+    answer: "three",
+  },
+];
 
 describe.skipIf(noOpenNjet)("run --proxy opennjet --carrier locations", () => {
   beforeAll(async () => {
@@ -38,6 +84,50 @@ describe.skipIf(noOpenNjet)("run --proxy opennjet --carrier locations", () => {
     }
     await load.stop();
     expect(load.failures).toEqual([]);
+  });
+
+  it.each(ROWS)("takes $change with the workers that it has", async ({ make, host, answer }) => {
+    const folder = await shopFolder();
+    const run = runFolder();
+    const running = await startRun(folder, ...LOCATIONS, "--run-dir", run.path);
+    const processes = async () => {
+      const { master, workers } = await run.client().state();
+      return [master, ...workers.map(({ pid }) => pid)];
+    };
+    const before = await processes();
+    await make(folder);
+    await until("the change acts", async () => {
+      const { status, body } = await ask(running.http, { host });
+      return (status === 200 ? body : String(status)) === answer;
+    });
+    expect(await processes()).toEqual(before);
+  });
+
+  it("serves on where a worker is killed, and its successor has all locations", async () => {
+    const folder = await shopFolder();
+    const run = runFolder();
+    const running = await startRun(folder, ...LOCATIONS, "--run-dir", run.path);
+    const pids = async () => (await run.client().state()).workers.map(({ pid }) => pid);
+    const [stays, killed] = await pids();
+    process.kill(killed, "SIGKILL");
+    await until("it is gone", () => !existsSync(`/proc/${killed}`));
+    // Changes go on meanwhile.
+    put(folder, "more.yaml", ingress("more", OTHER, "two"));
+    await until("there are two again", async () => (await pids().catch(() => [])).length === 2);
+    expect(await pids()).toContain(stays);
+    const answers = async (host: string) => {
+      const all = await Promise.all(Array.from({ length: 60 }, () => ask(running.http, { host })));
+      return [...new Set(all.map(({ body }) => body))];
+    };
+    await until("both have the change", async () => (await answers(OTHER)).join() === "two");
+    expect(await answers(HOST)).toEqual(["one"]);
+  });
+
+  it("has a worker for each core that it may use, and knows how many", async () => {
+    const run = runFolder();
+    const options = LOCATIONS.filter((option) => option !== "--workers" && option !== "2");
+    await startRun(await shopFolder(), ...options, "--run-dir", run.path);
+    expect((await run.client().state()).workers).toHaveLength(availableParallelism());
   });
 
   it("answers 400 to a target that can't be read, and serves on", async () => {

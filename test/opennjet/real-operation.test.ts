@@ -1,5 +1,6 @@
 import { beforeAll, describe, expect, it } from "vitest";
 import { nativeCore } from "../../controller/proxies/nginx/parts.js";
+import { MARKER_HOST } from "../../controller/proxies/opennjet/locations/marker.js";
 import { CARRIERS } from "../../controller/proxies/opennjet/parts.js";
 import { makeFolder, put, startRun } from "../cli/cli-support.js";
 import { ingress, service } from "../cli/objects.js";
@@ -19,6 +20,15 @@ const CHECKED = `
     njet.org/health-checks: "true"
     njet.org/health-check-path: /healthz
     njet.org/health-check-interval: 200ms
+`;
+
+/** Serves what no other object has a host for. */
+const OTHERWISE = `apiVersion: networking.k8s.io/v1
+kind: Ingress
+metadata: { name: any }
+spec:
+  ingressClassName: njet
+  defaultBackend: { service: { name: two, port: { number: 80 } } }
 `;
 
 describe.skipIf(noOpenNjet).each(CARRIERS)("an OpenNJet that is driven with the carrier %s", (carrier) => {
@@ -82,10 +92,16 @@ describe.skipIf(noOpenNjet).each(CARRIERS)("an OpenNJet that is driven with the 
 
   it("writes the access log to standard output, one JSON line a request, unless there is to be none", async () => {
     const options = DRIVEN.filter((option) => option !== "--no-access-log");
-    const logging = await startRun(await shopFolder(), ...options);
+    const folder = await shopFolder();
+    const logging = await startRun(folder, ...options);
     await ask(logging.http, { host: HOST, path: "/tea?x=1" });
     await eventually(() => logging.stdout.endsWith("\n"), 30_000);
     expect(JSON.parse(logging.stdout)).toMatchObject({ host: HOST, target: "/tea?x=1", status: 200 });
+    // Nobody is kept out of it by the host that the controller asks workers with.
+    put(folder, "any.yaml", OTHERWISE);
+    const byMarker = () => ask(logging.http, { host: MARKER_HOST.host, path: "/any" });
+    await until("it is served for any host", async () => (await byMarker()).body === "two");
+    await eventually(() => logging.stdout.includes('"target":"/any"') && logging.stdout.endsWith("\n"), 30_000);
     const silent = await startRun(await shopFolder(), ...DRIVEN);
     expect((await ask(silent.http, { host: HOST, path: "/tea?x=1" })).status).toBe(200);
     silent.process.kill("SIGTERM");

@@ -90,8 +90,8 @@ describe("under load, a peer that is killed", () => {
     await load.stop();
     expect(load.failures).toEqual([]);
     expect(before).toBeGreaterThan(0);
-    // Those that were under way on it were given to another one.
-    expect(log.some(({ attempts }) => attempts === 2)).toBe(true);
+    // Those that were under way on it were given to another one; on a kept connection that may be the third attempt.
+    expect(log.some(({ attempts }) => Number(attempts) > 1)).toBe(true);
   });
 
   it("moves only its own keys where they are hashed", async () => {

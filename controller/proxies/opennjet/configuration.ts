@@ -125,9 +125,12 @@ function dataPlane(options: OpenNjetConfigurationOptions): string {
 
 /** The one server of the carrier locations: what no dynamic location takes is answered here. */
 export const LOCATIONS_SERVER_NAME = "_";
-/** The controller asks workers for its marker all the time: that is nothing for the access log. */
+/**
+ * The controller asks workers for its marker all the time: that is nothing for the access log. A client that takes the same host
+ * may reach a default backend, and that is.
+ */
 const LOGGED = "njet_kic_logged";
-const NOT_OUR_OWN = `map $host $${LOGGED} { default 1; ${MARKER_HOST.host} 0; }`;
+const NOT_OUR_OWN = `map "$host:$proxy_upstream_name" $${LOGGED} { default 1; "${MARKER_HOST.host}:" 0; }`;
 /**
  * Statuses of requests of which NGINX may not know the path yet: it can't lead those to a named location, and would answer 500. They
  * have NGINX's own pages.

@@ -1,4 +1,3 @@
-import { availableParallelism } from "node:os";
 import { join } from "node:path";
 import type { Logger } from "../../observability/logger.js";
 import { AccessLogPipe } from "../nginx/access-log.js";
@@ -28,8 +27,8 @@ export interface LocationsChoices {
   /** The plain listener, with its real port. */
   http: Required<Pick<NginxListener, "port">> & NginxListener;
   ports: { http: number; https: number };
-  /** Undefined: one for each core. */
-  workers: number | undefined;
+  /** As many as OpenNJet was told to start. */
+  workers: number;
   proxyProtocol: boolean;
   accessLog: boolean;
   maxLocations: number;
@@ -40,9 +39,8 @@ export interface LocationsChoices {
 
 /** The carrier locations over an OpenNJet that is started by its runner. */
 export function locationsCarrier(choices: LocationsChoices): LocationsCarrier {
-  const { folder, api, http, logger } = choices;
+  const { folder, api, http, workers, logger } = choices;
   const wait = (milliseconds: number) => new Promise<void>((resolve) => setTimeout(resolve, milliseconds));
-  const workers = choices.workers ?? availableParallelism();
   const backendsApi = new BackendsApi({ origin: "http://balancer", socketPath: folder.socket, token: folder.token });
   const backends =
     choices.balancer === "bundled"

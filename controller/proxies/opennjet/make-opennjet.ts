@@ -1,4 +1,5 @@
 import { rmSync } from "node:fs";
+import { availableParallelism } from "node:os";
 import { join } from "node:path";
 import type { Logger } from "../../observability/logger.js";
 import type { NginxListener } from "../nginx/configured-values.js";
@@ -22,6 +23,8 @@ import { PlaneFolder } from "./plane-folder.js";
 
 /** Connections of each worker, as many as the embedded proxy takes. */
 const CONNECTIONS = 16_384;
+/** OpenNJet takes no more. */
+const MOST_WORKERS = 512;
 const API_SOCKET = "api.sock";
 
 export interface OpenNjetOptions {
@@ -35,7 +38,7 @@ export interface OpenNjetOptions {
   prefix: string | undefined;
   http: NginxListener;
   https: NginxListener;
-  /** Undefined: one for each core. */
+  /** Undefined: one for each core that we may use. */
   workers: number | undefined;
   /** `USER` or `USER:GROUP` of the workers, where we are root; undefined: one without rights. */
   user: string | undefined;
@@ -70,6 +73,8 @@ export async function ownOpenNjet(
     options.balancer === "bundled"
       ? ""
       : await nativeCore({ say: (text) => logger.info("preparing opennjet", { text }) });
+  // `auto` counts the cores of the machine, also those that this process may not use; and who asks all workers has to know how many there are.
+  const workers = options.workers ?? Math.min(availableParallelism(), MOST_WORKERS);
   const ports = { http: await portOf(options.http), https: await portOf(options.https) };
   const { runDir } = options;
   const folder = runDir === undefined ? NginxFolder.temporary("opennjet") : NginxFolder.stable(runDir, "opennjet");
@@ -97,7 +102,7 @@ export async function ownOpenNjet(
       http: { ...options.http, port: ports.http },
       https: { ...options.https, port: ports.https },
       defaultCertificate: files,
-      workers: options.workers ?? 0,
+      workers,
       connections: CONNECTIONS,
       ...(user && { user }),
       trustedProxies: options.trustedProxies,
@@ -151,7 +156,7 @@ export async function ownOpenNjet(
           proxy?.restarted();
         },
       });
-    const { accessLog, workers, proxyProtocol, maxLocations, balancer } = options;
+    const { accessLog, proxyProtocol, maxLocations, balancer } = options;
     const shared = { folder, logger, makeRunner, ports, accessLog };
     const http = { ...options.http, port: ports.http };
     const carrier =
