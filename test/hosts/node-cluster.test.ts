@@ -38,7 +38,7 @@ afterAll(() => {
 beforeEach(async () => {
   port = await freePort();
   replaceFile(site, siteOf(0));
-  program = new Program(installed.project, "program.js", ["site.njkb", String(port)]);
+  program = new Program(installed.project, process.execPath, ["program.js", "site.njkb", String(port)]);
   await program.said(/^in force: 1$/);
   // In force comes before the port is open.
   while (!(await ask(port, "/").catch(() => undefined))) await new Promise((resolve) => setTimeout(resolve, 20));
@@ -135,7 +135,7 @@ if (cluster.isPrimary) {
 it("a worker that has died just before a bundle is sent to it does not take the primary along", async () => {
   await program.end();
   writeFileSync(join(installed.project, "losing.js"), LOSING);
-  program = new Program(installed.project, "losing.js", ["site.njkb", String(port)]);
+  program = new Program(installed.project, process.execPath, ["losing.js", "site.njkb", String(port)]);
   await program.said(/^in force: 1$/);
   const before = workers();
   replaceFile(site, siteOf(1));
