@@ -9,6 +9,7 @@ import { loadBundle } from "../../core-wasm/binding/load-bundle.js";
 import { strictVectors } from "../model/model-support.js";
 import { sharedCore } from "../support/core.js";
 import { HOSTS } from "./hosts.js";
+import { requiredHosts } from "./required-hosts.js";
 import { writeSuite } from "./suite.js";
 
 const TIMEOUT = 600_000;
@@ -75,10 +76,13 @@ describe("the suite", () => {
 });
 
 describe("the decisions of each host are those of Node", () => {
-  for (const { name, prepare } of HOSTS) {
+  const keys = HOSTS.map(({ key }) => key);
+  const required = requiredHosts(process.env.NJET_KIC_REQUIRE_HOSTS, keys);
+  for (const { key, name, prepare } of HOSTS) {
     it(name, { timeout: TIMEOUT }, async ({ skip }) => {
       const host = await prepare();
       if ("skipped" in host) {
+        if (required.has(key)) expect.fail(`${name} is required here, and can't run: ${host.skipped}`);
         console.error(`conformance of ${name} is skipped: ${host.skipped}`);
         return skip(host.skipped);
       }

@@ -11,6 +11,8 @@ export type Replay = (folder: string) => Promise<string>;
 
 /** A program that embeds the core. */
 export interface ConformanceHost {
+  /** What NJET_KIC_REQUIRE_HOSTS calls it. */
+  key: string;
   name: string;
   /** What it takes to run it, found or built; or why that can't be had on this machine. Rejects where a build fails. */
   prepare(): Promise<{ skipped: string } | { replay: Replay }>;
@@ -19,6 +21,7 @@ export interface ConformanceHost {
 /** All hosts; their decisions are compared with those of the first one. */
 export const HOSTS: ConformanceHost[] = [
   {
+    key: "node",
     name: "Node",
     async prepare() {
       const core = await loadCore();
@@ -26,6 +29,7 @@ export const HOSTS: ConformanceHost[] = [
     },
   },
   {
+    key: "native",
     name: "native code in a worker of NGINX",
     async prepare() {
       const parts = await nativeParts();
@@ -34,6 +38,7 @@ export const HOSTS: ConformanceHost[] = [
     },
   },
   {
+    key: "go",
     name: "Go, by wazero",
     async prepare() {
       const found = await readyGo();
@@ -42,12 +47,14 @@ export const HOSTS: ConformanceHost[] = [
     },
   },
   {
+    key: "filter",
     name: "the filter of Envoy, in a small host of proxy-wasm",
     async prepare() {
       return { replay: replayInHost };
     },
   },
   {
+    key: "envoy",
     name: "the filter of Envoy, in Envoy",
     async prepare() {
       return noEnvoy === undefined ? { replay: replayInEnvoy } : { skipped: noEnvoy };

@@ -6,7 +6,9 @@ import { Random } from "../support/random.js";
 import { compileImages, RawTable } from "../support/raw-core.js";
 import { hostRules, peers, prefix, route } from "../support/rules.js";
 import { FEATURE_PEERS, FEATURE_RULES, FEATURE_TARGETS } from "./feature-tables.js";
-import { E_POINTER, OK, StrayingHost, type Supplies } from "./straying-host.js";
+import type { Supplies } from "./straying-belongings.js";
+import { StrayingHost } from "./straying-host.js";
+import { E_POINTER, OK } from "./straying-verdicts.js";
 
 const CALLS = 60_000;
 const HOSTS = 6;

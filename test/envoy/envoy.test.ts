@@ -1,7 +1,6 @@
 import { randomBytes } from "node:crypto";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { HostRules } from "../../core-wasm/binding/source.js";
-import { MOST_HEADERS, removeModules, trappingFilter } from "../native/trapping-modules.js";
 import { closedPort, httpPeer, httpsPeer, type Peer } from "../support/peers.js";
 import { answer, argument, header, hostRules, peers, prefix, route } from "../support/rules.js";
 import { bundleFrom, upstream } from "./bundles.js";
@@ -206,23 +205,6 @@ describe.skipIf(noEnvoy)("a new file for Envoy", () => {
       expect((await envoy.get(HOST, "/")).body).toBe("repaired");
     } finally {
       await envoy.close();
-    }
-  });
-});
-
-describe.skipIf(noEnvoy)("a filter that traps", () => {
-  it("fails the request at hand, and is back by itself with the bundle that it had", async () => {
-    const envoy = await RunningEnvoy.start({ ...ASKED, bundle: saying("sound"), filter: trappingFilter() });
-    try {
-      expect((await envoy.get(HOST, "/")).body).toBe("sound");
-      const many = Object.fromEntries(Array.from({ length: MOST_HEADERS }, (_, i) => [`x-${i}`, "1"]));
-      for (let i = 0; i < 3; i++) {
-        expect((await envoy.get(HOST, "/", many)).status).toBe(503);
-        await envoy.until(async () => (await envoy.get(HOST, "/")).body === "sound", "serves again after a trap");
-      }
-    } finally {
-      await envoy.close();
-      removeModules();
     }
   });
 });

@@ -38,7 +38,7 @@ afterAll(() => {
 beforeEach(async () => {
   port = await freePort();
   replaceFile(site, siteOf(0));
-  program = new Program(installed.project, "program.js", ["site.njkb", String(port)]);
+  program = new Program(installed.project, process.execPath, ["program.js", "site.njkb", String(port)]);
   await program.said(/^in force: 1$/);
   // In force comes before the port is open.
   while (!(await ask(port, "/").catch(() => undefined))) await new Promise((resolve) => setTimeout(resolve, 20));
@@ -96,6 +96,56 @@ it("a worker that dies is replaced, by one with the bundle that is in force", as
   while (program.lines.filter((line) => line === "in force: 2").length < 3) await pause();
   const now = workers();
   expect([now.length, now.includes(lost), now.includes(other)]).toEqual([2, false, false]);
+  while (!(await ask(port, "/").catch(() => undefined))) await pause();
+  for (let i = 0; i < 10; i++) expect(await ask(port, "/")).toMatchObject({ status: 200, body: "second" });
+});
+
+/** A primary that on SIGUSR2 loses a worker and, before it can have heard of that, loads the bundle anew. */
+const LOSING = `
+import cluster from "node:cluster";
+import { readdirSync, readFileSync } from "node:fs";
+import { createServer } from "node:http";
+import { Core } from "njet-kic/core";
+import { coreModule } from "njet-kic/core/module";
+import { ClusterPrimary, createHandler, followPrimary } from "njet-kic/core/node";
+
+const [bundle, port] = process.argv.slice(2);
+if (cluster.isPrimary) {
+  const primary = new ClusterPrimary(await Core.load(coreModule()), {
+    inForce: (generation) => console.log("in force: " + generation),
+    workerLost: (pid) => console.log("lost: " + pid),
+  });
+  primary.load(readFileSync(bundle));
+  primary.fork(2);
+  process.on("SIGUSR2", () => {
+    const { pid } = Object.values(cluster.workers)[0].process;
+    process.kill(pid, "SIGKILL");
+    // A zombie without threads has closed its end of the channel.
+    const alive = () => !/\\) Z /.test(readFileSync("/proc/" + pid + "/stat", "utf8"));
+    while (alive() || readdirSync("/proc/" + pid + "/task").length > 1);
+    console.log("loaded: " + primary.load(readFileSync(bundle)));
+  });
+  process.once("SIGTERM", () => primary.end());
+} else {
+  const router = await followPrimary(await coreModule());
+  createServer(createHandler(router)).listen(Number(port), "127.0.0.1");
+}
+`;
+
+it("a worker that has died just before a bundle is sent to it does not take the primary along", async () => {
+  await program.end();
+  writeFileSync(join(installed.project, "losing.js"), LOSING);
+  program = new Program(installed.project, process.execPath, ["losing.js", "site.njkb", String(port)]);
+  await program.said(/^in force: 1$/);
+  const before = workers();
+  replaceFile(site, siteOf(1));
+  program.process.kill("SIGUSR2");
+  await program.said(/^loaded: 2$/);
+  const lost = Number((await program.said(/^lost: /)).slice("lost: ".length));
+  expect(before).toContain(lost);
+  // Told once all workers there are have it: the one that stayed, and the one in the place of the lost.
+  while (workers().length < 2 || workers().includes(lost)) await pause();
+  await program.said(/^in force: 2$/);
   while (!(await ask(port, "/").catch(() => undefined))) await pause();
   for (let i = 0; i < 10; i++) expect(await ask(port, "/")).toMatchObject({ status: 200, body: "second" });
 });

@@ -1,7 +1,7 @@
 import { createServer, type Socket } from "node:net";
 import { afterEach, describe, expect, it } from "vitest";
 import type { ChosenPeer } from "../../core-wasm/binding/index.js";
-import { BundleRouter, createHandler } from "../../core-wasm/hosts/node/index.js";
+import { BundleRouter, createHandler, type HandlerOptions } from "../../core-wasm/hosts/node/index.js";
 import { service } from "../cli/objects.js";
 import { sharedCore } from "../support/core.js";
 import { RawClient } from "../support/raw-client.js";
@@ -26,11 +26,16 @@ class TellingRouter extends BundleRouter {
   }
 }
 
-async function proxy(objects: string): Promise<{ port: number; router: TellingRouter; failures: string[] }> {
+async function proxy(
+  objects: string,
+  options: HandlerOptions = {},
+): Promise<{ port: number; router: TellingRouter; failures: string[] }> {
   const router = new TellingRouter(sharedCore);
   router.load(bundle(objects));
   const failures: string[] = [];
-  const server: Server = await serve(createHandler(router, { onFailure: ({ message }) => failures.push(message) }));
+  const server: Server = await serve(
+    createHandler(router, { ...options, onFailure: ({ message }) => failures.push(message) }),
+  );
   closing.push(() => server.close());
   return { port: server.port, router, failures };
 }
@@ -68,6 +73,23 @@ const FINE = "HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nfine";
 
 /** Answers each request that has come whole, where none has a body. */
 const fine = (socket: Socket, received: string) => received.endsWith("\r\n\r\n") && socket.write(FINE);
+
+/** Objects of an upstream that may be silent for 100 ms. */
+const silent = (port: number) => `${service("app", "127.0.0.1", port)}---
+apiVersion: k8s.njet.org/v1
+kind: VirtualServer
+metadata: { name: app }
+spec:
+  ingressClassName: njet
+  host: app.example.com
+  upstreams: [{ name: app, service: app, port: 80, read-timeout: 100ms }]
+  routes:
+    - path: /
+      errorPages: [{ codes: [503, 504], return: { code: 200, body: "soon, \${request_uri}" } }]
+      action: { pass: app }
+    - path: /plain
+      action: { pass: app }
+`;
 
 async function eventually(holds: () => boolean): Promise<void> {
   while (!holds()) await new Promise((resolve) => setTimeout(resolve, 5));
@@ -135,6 +157,58 @@ describe("a client that misbehaves", { timeout: TIMEOUT }, () => {
     await eventually(() => router.ends.length > 0);
     expect([router.ends, failures]).toEqual([[false], []]);
   });
+
+  it("stalls in the middle of its body: 408, and nobody is blamed", async () => {
+    const peer = await rawPeer(() => {});
+    const { port, router, failures } = await proxy(silent(peer.port), { clientTimeout: 300 });
+    for (const part of ["", "abc"]) {
+      const client = await RawClient.plain(port);
+      client.write(`POST /plain HTTP/1.1\r\n${HEAD}Content-Length: 1000\r\n\r\n${part}`);
+      expect(await client.end(TIMEOUT)).toMatch(/^HTTP\/1\.1 408 .*\r\nConnection: close\r\n/s);
+    }
+    expect([router.ends, failures]).toEqual([[false, false], []]);
+  });
+
+  it("is slower with its body than the peer may be with its answer: the peer gets it whole", async () => {
+    const peer = await rawPeer((socket, received) => received.endsWith("abcde") && socket.write(FINE));
+    const { port, router } = await proxy(silent(peer.port));
+    const client = await RawClient.plain(port);
+    client.write(`POST /plain HTTP/1.1\r\n${HEAD}Connection: close\r\nContent-Length: 5\r\n\r\nab`);
+    for (const part of ["c", "d", "e"]) {
+      await new Promise((resolve) => setTimeout(resolve, 250));
+      client.write(part);
+    }
+    expect(await client.end(TIMEOUT)).toMatch(/^HTTP\/1\.1 200 .*fine$/s);
+    expect(router.ends).toEqual([false]);
+  });
+
+  it("does not read its answer: it is broken off, and nobody is blamed", async () => {
+    const large = 64 << 20;
+    const peer = await rawPeer((socket) => {
+      socket.write(`HTTP/1.1 200 OK\r\nContent-Length: ${large}\r\n\r\n`);
+      socket.write(Buffer.alloc(large));
+    });
+    const { port, router, failures } = await proxy(silent(peer.port), { clientTimeout: 300 });
+    const client = await RawClient.plain(port);
+    client.socket.pause();
+    client.write(`GET /plain HTTP/1.1\r\n${HEAD}\r\n`);
+    await eventually(() => router.ends.length > 0);
+    expect([router.ends, failures]).toEqual([[false], []]);
+    client.socket.resume();
+    expect((await client.end(TIMEOUT)).length).toBeLessThan(large);
+  });
+
+  it("sends a chunk without a length: it is refused, and nobody is blamed", async () => {
+    const peer = await rawPeer(() => {});
+    const { port, router, failures } = await proxy(app(peer.port));
+    const client = await RawClient.plain(port);
+    client.write(`POST / HTTP/1.1\r\n${HEAD}Transfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n`);
+    await eventually(() => peer.received.includes("abc"));
+    client.write("no length\r\n");
+    expect(await client.end(TIMEOUT)).toMatch(/^HTTP\/1\.1 400 /);
+    await eventually(() => router.ends.length > 0);
+    expect([router.ends, failures]).toEqual([[false], []]);
+  });
 });
 
 describe("a peer that misbehaves", { timeout: TIMEOUT }, () => {
@@ -184,26 +258,20 @@ describe("a peer that misbehaves", { timeout: TIMEOUT }, () => {
     expect(router.ends).toEqual([true]);
   });
 
-  const silent = (port: number) => `${service("app", "127.0.0.1", port)}---
-apiVersion: k8s.njet.org/v1
-kind: VirtualServer
-metadata: { name: app }
-spec:
-  ingressClassName: njet
-  host: app.example.com
-  upstreams: [{ name: app, service: app, port: 80, read-timeout: 100ms }]
-  routes:
-    - path: /
-      errorPages: [{ codes: [503, 504], return: { code: 200, body: "soon, \${request_uri}" } }]
-      action: { pass: app }
-    - path: /plain
-      action: { pass: app }
-`;
-
   it("is silent: 504", async () => {
     const peer = await rawPeer(() => {});
     const { port, router } = await proxy(silent(peer.port));
     expect((await ask(port, "/plain")).status).toBe(504);
+    expect(router.ends).toEqual([true]);
+  });
+
+  it("takes nothing more of a body: 504", async () => {
+    const peer = await rawPeer((socket) => socket.pause());
+    const { port, router } = await proxy(silent(peer.port));
+    const client = await RawClient.plain(port);
+    const length = 64 << 20;
+    client.write(`POST /plain HTTP/1.1\r\n${HEAD}Content-Length: ${length}\r\n\r\n${"a".repeat(length / 2)}`);
+    expect(await client.end(TIMEOUT)).toMatch(/^HTTP\/1\.1 504 /);
     expect(router.ends).toEqual([true]);
   });
 

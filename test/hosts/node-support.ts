@@ -104,8 +104,8 @@ export class Program {
   readonly lines: string[] = [];
   #changed: () => void = () => {};
 
-  constructor(cwd: string, file: string, args: string[]) {
-    this.process = spawn(process.execPath, [file, ...args], { cwd, stdio: ["ignore", "pipe", "pipe"] });
+  constructor(cwd: string, command: string, args: readonly string[]) {
+    this.process = spawn(command, args, { cwd, stdio: ["ignore", "pipe", "pipe"] });
     const told = (text: Buffer) => {
       this.lines.push(...text.toString().split("\n").filter(Boolean));
       this.#changed();

@@ -262,7 +262,7 @@ describe("the programs of the page", () => {
     writeFileSync(join(project, "site.njkb"), bundle(app(await echo("a"))));
     writeFileSync(join(project, "program.js"), readmeProgram(name));
     const port = await freePort();
-    const program = new Program(project, "program.js", ["site.njkb", String(port)]);
+    const program = new Program(project, process.execPath, ["program.js", "site.njkb", String(port)]);
     programs.push(program);
     await program.said(/^listening$/);
     return port;

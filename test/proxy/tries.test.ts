@@ -13,6 +13,7 @@ cleanUpAfterEach();
 
 const HOST = "shop.example.com";
 const GET = `GET / HTTP/1.1\r\nHost: ${HOST}\r\n\r\n`;
+const POST = `POST / HTTP/1.1\r\nHost: ${HOST}\r\n`;
 
 /** A proxy before peers that it counts requests for, and what the core holds of them. */
 async function serve(
@@ -177,6 +178,39 @@ describe("a failure that takes a peer out", () => {
     const statuses = [];
     for (let i = 0; i < 4; i++) statuses.push((await ask(http)).status);
     expect(statuses.sort()).toEqual([200, 200, 503, 503]);
+    expect(out()).toEqual([]);
+  });
+
+  it.each<[string, (client: RawClient) => void, number | undefined]>([
+    ["stalls in the middle of its body", (client) => client.write(`${POST}Content-Length: 9\r\n\r\nabc`), 408],
+    [
+      "sends a chunk without a length",
+      (client) => client.write(`${POST}Transfer-Encoding: chunked\r\n\r\n3\r\nabc\r\nno length\r\n`),
+      400,
+    ],
+    [
+      "does not read its answer",
+      (client) => {
+        client.socket.pause();
+        client.write(`GET /large HTTP/1.1\r\nHost: ${HOST}\r\n\r\n`);
+      },
+      undefined,
+    ],
+  ])("is none of a client that %s", async (_title, misbehave, status) => {
+    const peer = () =>
+      httpPeer((request, response) => {
+        request.on("error", () => {}).resume();
+        if (request.url === "/large") response.end(Buffer.alloc(64 << 20));
+      });
+    // Two of them: a failure of the only one would not take it out.
+    const [first, second] = [closing(await peer()), closing(await peer())];
+    const clock = { clock: () => 1000, limits: { bodyTimeout: 300, sendTimeout: 300 } };
+    const { http, out, log } = await serve([first.port, second.port], { readTimeout: 50 }, limits, clock);
+    const client = await RawClient.plain(http);
+    misbehave(client);
+    if (status !== undefined) expect(await client.end()).toMatch(new RegExp(`^HTTP/1\\.1 ${status} `));
+    await eventually(() => log.length === 1);
+    client.destroy();
     expect(out()).toEqual([]);
   });
 

@@ -2,6 +2,7 @@ package corehost
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io/fs"
 	"maps"
@@ -51,7 +52,9 @@ func (r *Router) LoadFile(ctx context.Context, path string) error {
 }
 
 // Watch loads the file, and again whenever it is another one, until ctx ends; it looks once in each interval (0: a second). report is
-// told of each attempt: nil, or why the bundle before stays in force. "njet-kic compile" replaces its file whole, so no part is ever read.
+// told of each attempt: nil, or why the bundle before stays in force. A bundle that is refused ([*Error]) is not tried again; what may
+// pass, such as a file that can't be read, is tried again in the next interval. It also ends with the router. "njet-kic compile" replaces
+// its file whole, so no part is ever read.
 func (r *Router) Watch(ctx context.Context, path string, interval time.Duration, report func(error)) {
 	if interval <= 0 {
 		interval = time.Second
@@ -62,8 +65,15 @@ func (r *Router) Watch(ctx context.Context, path string, interval time.Duration,
 	for {
 		found, err := os.Stat(path)
 		if err == nil && !sameFile(seen, found) {
-			seen = found
-			report(r.LoadFile(ctx, path))
+			err := r.LoadFile(ctx, path)
+			report(err)
+			if errors.Is(err, ErrClosed) {
+				return
+			}
+			var refused *Error
+			if err == nil || errors.As(err, &refused) {
+				seen = found
+			}
 		}
 		select {
 		case <-ctx.Done():

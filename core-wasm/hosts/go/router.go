@@ -39,7 +39,9 @@ type Router struct {
 	current atomic.Pointer[state]
 	// Held by those who change it.
 	change sync.Mutex
-	traps  atomic.Uint64
+	// Has room for the one call that warms: two of them would wait for each other's instances.
+	warming chan struct{}
+	traps   atomic.Uint64
 }
 
 // state is what every instance is to hold. It is never changed.
@@ -55,7 +57,7 @@ func NewRouter(ctx context.Context, options Options) (*Router, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := &Router{core: core, random: options.Random, now: options.Now}
+	r := &Router{core: core, random: options.Random, now: options.Now, warming: make(chan struct{}, 1)}
 	if r.random == nil {
 		r.random = rand.Uint32
 	}
@@ -91,6 +93,12 @@ func (r *Router) Close(ctx context.Context) error {
 // Warm makes all instances that there may be, and loads the bundle in force into each. Without it they are made when requests first need
 // them, which saves their memory where few requests come at once, and costs those requests the time of loading.
 func (r *Router) Warm(ctx context.Context) error {
+	select {
+	case r.warming <- struct{}{}:
+		defer func() { <-r.warming }()
+	case <-ctx.Done():
+		return ctx.Err()
+	}
 	members := make([]*member, 0, r.pool.most)
 	defer func() {
 		for _, m := range members {

@@ -277,6 +277,24 @@ func TestAWarmRouterHasAllItsInstances(t *testing.T) {
 	}
 }
 
+func TestARouterCanBeWarmedByManyAtOnce(t *testing.T) {
+	router := newTestRouter(t, "site", Options{Instances: 4})
+	ctx, cancel := context.WithTimeout(background, time.Minute)
+	defer cancel()
+	var wait sync.WaitGroup
+	for range 8 {
+		wait.Go(func() {
+			if err := router.Warm(ctx); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	wait.Wait()
+	if free := len(router.pool.free); free != 4 {
+		t.Errorf("%d free", free)
+	}
+}
+
 func TestMemoryStaysFlatOverChangesOfTheBundleOfARouter(t *testing.T) {
 	router := newTestRouter(t, "site", Options{Instances: 2})
 	bundles := []*Bundle{readBundle(t, "later"), readBundle(t, "site")}

@@ -10,14 +10,17 @@ import { peerAddress, schemeOf } from "./request-input.js";
 import { clientHeaders } from "./response-headers.js";
 import { sendAnswer } from "./send-answer.js";
 
-/** What the application is told of. */
-export interface ExchangeEvents {
+/** What the application says, and what it is told of. */
+export interface ExchangeOptions {
+  /** Milliseconds that a client may send nothing of its body, or take nothing of an answer; NGINX's default is 60,000, and this. */
+  clientTimeout?: number;
   /** No peer has answered a request; `error` is that of the last one, `peer`. Default: nobody is told. */
   onFailure?: (error: Error, peer: ChosenPeer, request: IncomingMessage) => void;
 }
 
 /** NGINX's default of how long a peer may be silent, in milliseconds. */
 const READ_TIMEOUT = 60_000;
+const CLIENT_TIMEOUT = 60_000;
 const MOST_TRIES = 3;
 /** Methods that may be sent again although a peer may have acted on them (RFC 9110, section 9.2.2). */
 const IDEMPOTENT = new Set(["GET", "HEAD", "OPTIONS", "PUT", "DELETE"]);
@@ -34,11 +37,16 @@ export class Exchange {
   #taken: ChosenPeer | undefined;
   #sent: ClientRequest | undefined;
   #answered = false;
+  /** How long the peer at hand may be silent. */
+  #readTimeout = READ_TIMEOUT;
+  /** Milliseconds that the client has kept the peer waiting, and how many bytes the peer's connection had carried by then. */
+  #stalled = 0;
+  #carried = 0;
 
   constructor(
     readonly router: BundleRouter,
     readonly agents: PeerAgents,
-    readonly events: ExchangeEvents,
+    readonly options: ExchangeOptions,
     readonly request: IncomingMessage,
     readonly response: ServerResponse,
     readonly decision: Decision & { action: "proxy" },
@@ -81,11 +89,17 @@ export class Exchange {
       if (this.#hasBody) pipeline(this.request, sent, () => {});
       else sent.end();
     };
+    const quiet = () => {
+      if (connected && this.#waitsForClient(sent)) this.#clientIsLate(sent);
+      else sent.destroy(new SilentPeerError("the peer is silent"));
+    };
     sent.once("socket", (socket) => {
+      // The request's own event comes once only.
+      socket.on("timeout", quiet);
+      sent.once("close", () => socket.off("timeout", quiet));
       if (socket.connecting) socket.once("connect", begin);
       else begin();
     });
-    sent.on("timeout", () => sent.destroy(new SilentPeerError("the peer is silent")));
     sent.on("response", (received) => this.#pass(received, peer));
     sent.on("error", (error) => {
       // An answer that came before all of the body was sent is the answer; how that ends, it tells by itself.
@@ -102,16 +116,39 @@ export class Exchange {
     });
   }
 
+  /** True if the peer has all that has come of the body, or the client has not taken what has come of the answer. */
+  #waitsForClient(sent: ClientRequest): boolean {
+    if (this.#answered) return this.response.writableNeedDrain;
+    return this.#hasBody && !this.request.complete && sent.writableLength === 0;
+  }
+
+  /** The peer's connection has been quiet for the read timeout, which is the client's doing: no client is to take a peer out. */
+  #clientIsLate(sent: ClientRequest): void {
+    const { bytesRead = 0, bytesWritten = 0 } = sent.socket ?? {};
+    const carried = bytesRead + bytesWritten;
+    this.#stalled = (carried === this.#carried ? this.#stalled : 0) + this.#readTimeout;
+    this.#carried = carried;
+    if (this.#stalled < (this.options.clientTimeout ?? CLIENT_TIMEOUT)) {
+      sent.socket?.setTimeout(this.#readTimeout);
+      return;
+    }
+    this.#done(false);
+    // Of an answer that has begun, the client's connection ends with the peer's.
+    if (!this.#answered) this.#answer(408);
+    sent.destroy();
+  }
+
   #open(peer: ChosenPeer, kept: boolean): ClientRequest | undefined {
     const { method } = this.request;
     const { tls, readTimeout } = this.router.upstream(this.decision.upstreamKey)?.transport ?? {};
+    this.#readTimeout = typeof readTimeout === "number" ? readTimeout : READ_TIMEOUT;
     const options = {
       host: peer.address,
       port: peer.port,
       method,
       path: this.decision.target,
       headers: this.#headers,
-      timeout: typeof readTimeout === "number" ? readTimeout : READ_TIMEOUT,
+      timeout: this.#readTimeout,
     };
     try {
       return this.agents.request(options, tls === true, kept);
@@ -134,7 +171,7 @@ export class Exchange {
       this.#attempt(next);
       return;
     }
-    this.events.onFailure?.(error, peer, this.request);
+    this.options.onFailure?.(error, peer, this.request);
     this.#answer(error instanceof SilentPeerError ? 504 : 502);
   }
 

@@ -2,7 +2,7 @@ import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Decision } from "../../binding/index.js";
 import type { BundleRouter } from "./bundle-router.js";
 import { errorAnswer, type OwnAnswer } from "./error-answer.js";
-import { Exchange, type ExchangeEvents } from "./exchange.js";
+import { Exchange, type ExchangeOptions } from "./exchange.js";
 import { refuseHead } from "./head-checks.js";
 import { headerValue } from "./header-names.js";
 import { ERROR_PAGE_TYPE, errorPage } from "./own-answers.js";
@@ -15,7 +15,7 @@ import { sendAnswer } from "./send-answer.js";
 const MAX_TARGET = 65_536;
 
 /** Options of `createHandler`. */
-export interface HandlerOptions extends ExchangeEvents {}
+export interface HandlerOptions extends ExchangeOptions {}
 
 /** A listener of `request` of node:http and node:https: decides by the core and passes on to the peer. */
 export type Handler = (request: IncomingMessage, response: ServerResponse) => void;

@@ -132,11 +132,12 @@ export class ClusterPrimary {
 export async function followPrimary(wasm: CoreModuleOrBytes): Promise<BundleRouter> {
   if (!cluster.isWorker) throw new CoreError("CORE_STATE", "this process is no worker of a cluster");
   const router = new BundleRouter(await Core.load(wasm));
+  // Where the primary has died the channel is an error, and its end is told of by itself.
+  const tell = (said: BundleMessage) => process.send?.(said, undefined, undefined, () => {});
   return new Promise((resolve) => {
     process.on("message", (message: unknown) => {
       if (!isBundleMessage(message) || !message.bytes) return;
       const { njetBundle, bytes } = message;
-      const tell = (said: BundleMessage) => process.send?.(said);
       try {
         router.load(bytes);
       } catch (error) {
@@ -146,6 +147,6 @@ export async function followPrimary(wasm: CoreModuleOrBytes): Promise<BundleRout
       tell({ njetBundle });
       resolve(router);
     });
-    process.send?.({ njetBundle: 0 } satisfies BundleMessage);
+    tell({ njetBundle: 0 });
   });
 }

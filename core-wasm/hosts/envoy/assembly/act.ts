@@ -66,10 +66,14 @@ import {
   clusterOf,
   HASH,
   LOCATION,
+  NO_HEALTHY_UPSTREAM,
+  OVERFLOW,
   PATH,
   PEER,
   SET_COOKIE,
   STATUS,
+  STREAM_IDLE,
+  UPSTREAM,
   VIA_UPSTREAM,
 } from "./names";
 import { byUpstream } from "./options";
@@ -92,7 +96,7 @@ import {
   TAG_HIDE_RESPONSE,
 } from "./settings";
 import { S_COUNTED, S_FAILED, S_FAILURES_COUNT, S_KEPT, S_TOKEN } from "./stream";
-import { bytesOf, decimal, isText, lengthOf } from "./text";
+import { beginsWith, bytesOf, decimal, isText, lengthOf } from "./text";
 import { mapGet } from "./word-map";
 
 /** Of `proxy_on_request_headers` and the like: go on, or stop because an answer has been sent. */
@@ -209,6 +213,21 @@ function setHash(context: usize): void {
   setHeader(REQUEST, HASH, grownBytes(hashText), grownLength(hashText));
 }
 
+/** Whether an answer that Envoy gives in the peer's place tells of a failure of the peer. */
+const INNOCENT: u32 = 0;
+const FAILED: u32 = 1;
+/** Unless the status is 408: that is Envoy's for a time that is over while the client still owes a part of its request. */
+const UNLESS_LATE: u32 = 2;
+/** If the status is 504, Envoy's for such a time when the client had sent everything. */
+const IF_GATEWAY: u32 = 3;
+
+/** By the details of an answer. What the client did, and what a limit of Envoy's own refused, is nothing about the peer. */
+function blameOf(details: usize, length: u32): u32 {
+  if (beginsWith(details, length, UPSTREAM)) return beginsWith(details, length, OVERFLOW) ? INNOCENT : UNLESS_LATE;
+  if (isText(details, length, NO_HEALTHY_UPSTREAM)) return FAILED;
+  return isText(details, length, STREAM_IDLE) ? IF_GATEWAY : INNOCENT;
+}
+
 /** Changes the answer of a stream that is to be changed, or puts an error page in its place. */
 export function changeAnswer(stream: usize): u32 {
   let kept: usize = load<u32>(stream, S_KEPT);
@@ -216,11 +235,14 @@ export function changeAnswer(stream: usize): u32 {
   if (!kept && !failures) return CONTINUE;
   getProperty(CODE_DETAILS);
   let ofPeer = isText(givenBytes(), givenLength(), VIA_UPSTREAM);
-  // What Envoy answers in the peer's place is why there was no answer.
-  if (!ofPeer) store<u32>(stream, 1, S_FAILED);
-  if (!kept) return CONTINUE;
+  let blame = ofPeer ? INNOCENT : blameOf(givenBytes(), givenLength());
+  if (!kept && blame == INNOCENT) return CONTINUE;
   getHeader(RESPONSE, STATUS);
   let status = decimal(givenBytes(), givenLength(), 0);
+  if (blame == FAILED || (blame == UNLESS_LATE && status != 408) || (blame == IF_GATEWAY && status == 504)) {
+    store<u32>(stream, 1, S_FAILED);
+  }
+  if (!kept) return CONTINUE;
   // Sent once: a page is not replaced by another one.
   store<u32>(stream, 0, S_KEPT);
   let action = CONTINUE;

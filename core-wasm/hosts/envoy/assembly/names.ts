@@ -33,7 +33,12 @@ export const HTTPS = ascii("https");
 export const SOURCE_ADDRESS = ascii("source\0address");
 export const REQUEST_PROTOCOL = ascii("request\0protocol");
 export const CODE_DETAILS = ascii("response\0code_details");
+/** What Envoy says of an answer: the peer's; a peer that could not be reached, broke off or is late; no peer; both sides silent. */
 export const VIA_UPSTREAM = ascii("via_upstream");
+export const UPSTREAM = ascii("upstream_");
+export const OVERFLOW = ascii("upstream_reset_before_response_started{overflow");
+export const NO_HEALTHY_UPSTREAM = ascii("no_healthy_upstream");
+export const STREAM_IDLE = ascii("stream_idle_timeout");
 export const HTTP_2 = ascii("HTTP/2");
 export const HTTP_3 = ascii("HTTP/3");
 export const HTTP_2_0 = ascii("HTTP/2.0");

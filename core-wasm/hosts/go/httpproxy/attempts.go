@@ -31,6 +31,10 @@ func (t roundTripper) RoundTrip(request *http.Request) (*http.Response, error) {
 		attempt := &x.decision.Attempt
 		response, err := transport.RoundTrip(toPeer(request, attempt.Peer, body))
 		tried = append(tried, attempt.Peer)
+		if fault := body.brokenBy(); err != nil && fault != nil {
+			attempt.Done(false)
+			return nil, fault
+		}
 		failed := policy.failed(response, err) && request.Context().Err() == nil
 		again := failed && policy.again(request, err, len(tried)) && body.untouched()
 		var next corehost.Attempt
@@ -102,9 +106,7 @@ func (p retryPolicy) has(condition string) bool { return slices.Contains(p.condi
 // failed says whether the peer has failed.
 func (p retryPolicy) failed(response *http.Response, err error) bool {
 	if err != nil {
-		// What the client did wrong is not the peer's fault.
-		var tooLarge *http.MaxBytesError
-		return !errors.As(err, &tooLarge) && !errors.Is(err, context.Canceled)
+		return !errors.Is(err, context.Canceled)
 	}
 	return response.StatusCode >= 500 && p.has("http_"+strconv.Itoa(response.StatusCode))
 }
@@ -146,7 +148,13 @@ type onceBody struct {
 	mutex  sync.Mutex
 	read   bool
 	ended  bool
+	broken error
 }
+
+// bodyError is what a client did wrong with its body, which is no fault of the peer.
+type bodyError struct{ error }
+
+func (e *bodyError) Unwrap() error { return e.error }
 
 func newOnceBody(source io.ReadCloser) *onceBody { return &onceBody{source: source} }
 
@@ -158,7 +166,21 @@ func (b *onceBody) Read(into []byte) (int, error) {
 	if ended {
 		return 0, http.ErrBodyReadAfterClose
 	}
-	return b.source.Read(into)
+	n, err := b.source.Read(into)
+	if err != nil && err != io.EOF {
+		b.mutex.Lock()
+		b.broken = &bodyError{err}
+		b.mutex.Unlock()
+	}
+	return n, err
+}
+
+// brokenBy is why the body could not be read from the client; nil where it could. A transport that meets that ends with an error, and
+// not always with this one.
+func (b *onceBody) brokenBy() error {
+	b.mutex.Lock()
+	defer b.mutex.Unlock()
+	return b.broken
 }
 
 // Close is left to the server, which closes the bodies of its requests.

@@ -167,6 +167,11 @@ func (h *Handler) failed(w http.ResponseWriter, r *http.Request, err error) {
 		h.answer(w, x, http.StatusRequestEntityTooLarge)
 		return
 	}
+	var broken *bodyError
+	if errors.As(err, &broken) {
+		h.answer(w, x, http.StatusBadRequest)
+		return
+	}
 	status := http.StatusBadGateway
 	if isTimeout(err) {
 		status = http.StatusGatewayTimeout

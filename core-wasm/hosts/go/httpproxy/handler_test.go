@@ -324,6 +324,27 @@ func TestABodyAboveItsLimitIsRefused(t *testing.T) {
 	}
 }
 
+func TestABrokenBodyIsTheFaultOfTheClientAndOfNoPeer(t *testing.T) {
+	s := newSite(t)
+	for _, id := range stable {
+		s.peer(id, func(w http.ResponseWriter, r *http.Request) {
+			_, _ = io.Copy(io.Discard, r.Body)
+			fmt.Fprint(w, id)
+		})
+	}
+	broken := "POST /careful HTTP/1.1\r\nHost: shop.example.com\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\nno length\r\n"
+	if got := s.raw(t, broken); got.status != 400 {
+		t.Errorf("%+v", got)
+	}
+	seen := map[string]bool{}
+	for range 6 {
+		seen[s.get(t, "/careful").body] = true
+	}
+	if len(seen) != len(stable) {
+		t.Errorf("peers that are left: %v", seen)
+	}
+}
+
 func TestASessionCookieLeadsBackToItsPeer(t *testing.T) {
 	s := newSite(t)
 	s.named(stable...)
