@@ -8,6 +8,7 @@ import { type DynamicMap, OpenNjetApi } from "../../controller/proxies/opennjet/
 import { CertificateFiles } from "../../controller/proxies/opennjet/certificate-files.js";
 import { CertificateMaps } from "../../controller/proxies/opennjet/certificate-maps.js";
 import { certificateTable } from "../../controller/proxies/opennjet/certificate-table.js";
+import { systemClock } from "../../controller/proxies/opennjet/clock.js";
 import { OpenNjetProxy } from "../../controller/proxies/opennjet/opennjet-proxy.js";
 import { Planner } from "../../controller/reconcile/plan-changes.js";
 import { makeFolder } from "../cli/cli-support.js";
@@ -18,6 +19,7 @@ import { makeCertificate } from "../support/certificates.js";
 import { patternChecker } from "../support/core.js";
 import { cleanUpAfterEach, cleanup } from "../support/harness.js";
 import { changing } from "./locations-changing.js";
+import { longHost } from "./long-host.js";
 
 cleanUpAfterEach();
 
@@ -36,7 +38,7 @@ async function shop() {
   const folder = makeFolder();
   const parts = { workers: undefined, logger: silentLogger };
   const files = new CertificateFiles(folder);
-  const certificates = new CertificateMaps({ maps: api.maps, files, others: OTHERS, ...parts });
+  const certificates = new CertificateMaps({ maps: api.maps, files, others: OTHERS, ...parts, clock: systemClock });
   const proxy = new OpenNjetProxy({ carrier, api, certificates, ...parts, release: async () => undefined });
   cleanup(() => proxy.close(0));
 
@@ -102,5 +104,25 @@ describe("A change of certificates in the carrier locations", () => {
       expect(readFileSync(files()[0] ?? "", "utf8")).toContain(pair.chain.trim());
     }
     expect(await maps()).toEqual(before);
+  });
+
+  it("takes names of 253 characters, and wildcards of as many", async () => {
+    const { set, calls, maps } = await shop();
+    const hosts = [longHost("a"), `*.${longHost("b").slice(2)}`];
+    await set(...hosts.map((host, i) => ingress(`shop-${i}`, `"${host}"`, "one", "pair")));
+    expect(calls().filter((call) => call.startsWith("PUT"))).toEqual([`PUT ${MAP}`]);
+    const names = Object.keys((await maps()).$njet_certificate);
+    expect(names).toHaveLength(3);
+    expect(names).toContain(hosts[0]);
+  });
+
+  it("is in force where one host takes the place of another, and the map has as many as before", async () => {
+    const { set, maps, files } = await shop();
+    await set(ingress("shop", HOST, "one", "pair"));
+    await set(ingress("shop", longHost("a"), "one", "pair"));
+    const [path = ""] = files();
+    const { $njet_certificate: chain, $njet_certificate_key: key } = await maps();
+    expect(chain).toEqual({ default: OTHERS.chain, [longHost("a")]: path });
+    expect(key).toEqual({ default: OTHERS.key, [longHost("a")]: path });
   });
 });

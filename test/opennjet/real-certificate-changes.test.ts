@@ -1,12 +1,17 @@
+import { X509Certificate } from "node:crypto";
+import { readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { beforeAll, describe, expect, it } from "vitest";
 import { nativeCore } from "../../controller/proxies/nginx/parts.js";
+import { CARRIERS } from "../../controller/proxies/opennjet/parts.js";
 import { put, startRun } from "../cli/cli-support.js";
 import { ingress, tlsSecret } from "../cli/objects.js";
 import { HOST, shopFolder } from "../cli/shop.js";
 import { until } from "../nginx/driven-nginx.js";
 import { makeCertificate } from "../support/certificates.js";
 import { cleanUpAfterEach } from "../support/harness.js";
+import { ask } from "../support/http-client.js";
 import { servedCertificate } from "../support/raw-client.js";
+import { longHost } from "./long-host.js";
 import { noOpenNjet } from "./real-installation.js";
 import { OPENNJET, runFolder } from "./real-shop.js";
 
@@ -46,4 +51,59 @@ describe.skipIf(noOpenNjet)("A change of certificates in the carrier locations o
     await until("none is shown", async () => (await shown()) === "default certificate");
     expect(await processes()).toEqual(before);
   });
+});
+
+describe.skipIf(noOpenNjet)("The map of certificates of a real OpenNJet", () => {
+  beforeAll(async () => {
+    await nativeCore();
+  }, 600_000);
+
+  it.each(CARRIERS)(
+    "has the exact host, then the wildcard for one label, then the default, also for the longest names: carrier %s",
+    async (carrier) => {
+      const folder = await shopFolder();
+      const run = runFolder();
+      const [long, longWildcard] = [longHost("a"), `*.${longHost("b").slice(2)}`];
+      for (const [name, host] of [
+        ["exact", HOST],
+        ["wildcard", "*.example.com"],
+        ["long", long],
+        ["long-wildcard", longWildcard],
+      ]) {
+        put(folder, `${name}-tls.yaml`, tlsSecret(name, makeCertificate(name, host)));
+        put(folder, `${name}.yaml`, ingress(name, `"${host}"`, "one", name));
+      }
+      put(folder, "shop.yaml", "");
+      // One worker: each sees by itself that it has the map.
+      const options = [...OPENNJET, "--workers", "1", "--carrier", carrier, "--run-dir", run.path];
+      const running = await startRun(folder, ...options);
+      const shown = async (name?: string) => String((await servedCertificate(running.https, name)).subject.CN);
+      const files = () => readdirSync(run.plane("certificates")).map((name) => run.plane("certificates", name));
+      const api = run.api();
+      await until("the map names all", async () => {
+        // The control server of an OpenNJet that starts answers a little later than its workers.
+        const maps = await api.maps.list().catch(() => []);
+        return maps.find(({ keyTo }) => keyTo === "$njet_certificate")?.values.length === 5;
+      });
+      // With the carrier core workers could answer by themselves: only who looks into a file can tell what is in it now.
+      for (const file of files()) {
+        const { subject } = new X509Certificate(readFileSync(file));
+        const { chain, key } = makeCertificate(`${subject.slice(3)} of the map`, HOST);
+        writeFileSync(file, chain + key);
+      }
+      await until("the worker has the map", async () => {
+        await ask(running.http, { host: HOST });
+        return (await shown(HOST)) === "exact of the map";
+      });
+      const wildcard = "wildcard of the map";
+      expect(await shown("SHOP.example.com")).toBe("exact of the map");
+      expect(await shown("other.example.com")).toBe(wildcard);
+      expect(await shown("OTHER.example.com")).toBe(wildcard);
+      expect(await shown("a.b.example.com")).toBe("default certificate");
+      expect(await shown("example.com")).toBe("default certificate");
+      expect(await shown()).toBe("default certificate");
+      expect(await shown(long)).toBe("long of the map");
+      expect(await shown(longWildcard.replace("*", "x"))).toBe("long-wildcard of the map");
+    },
+  );
 });

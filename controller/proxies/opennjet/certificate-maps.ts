@@ -1,8 +1,9 @@
 import type { Logger } from "../../observability/logger.js";
 import type { PlanStep } from "../../reconcile/plan.js";
-import { type OpenNjetApi, OpenNjetApiError } from "./api/index.js";
+import { type OpenNjetApi, OpenNjetApiError, PartlyAppliedError } from "./api/index.js";
 import type { CertificateFiles, CertificatePair } from "./certificate-files.js";
-import { type CertificateTable, canStand, certificateTable, type FilePair, versionAmong } from "./certificate-table.js";
+import { type CertificateTable, canStand, certificateTable, type FilePair, isAmong } from "./certificate-table.js";
+import type { Clock } from "./clock.js";
 
 /** Beyond so many hosts a change of the map takes OpenNJet seconds. */
 export const MOST_MAP_HOSTS = 1_000;
@@ -36,6 +37,7 @@ export interface CertificateMapsParts {
   /** For names without a certificate. */
   others: FilePair;
   logger: Logger;
+  clock: Clock;
   mostHosts?: number;
 }
 
@@ -51,7 +53,8 @@ export class CertificateMaps {
   private started = false;
   private stopped = false;
   private failures = 0;
-  private timer: NodeJS.Timeout | undefined;
+  /** Takes back what waits for its time. */
+  private cancel: (() => void) | undefined;
   private running: Promise<void> | undefined;
   private wait = FIRST_WAIT;
   private readonly most: number;
@@ -103,20 +106,20 @@ export class CertificateMaps {
 
   async stop(): Promise<void> {
     this.stopped = true;
-    clearTimeout(this.timer);
+    this.cancel?.();
     await this.running;
   }
 
   private later(milliseconds: number): void {
     if (this.stopped) return;
-    clearTimeout(this.timer);
-    this.timer = setTimeout(() => void this.settleNow(), milliseconds);
+    this.cancel?.();
+    this.cancel = this.parts.clock.after(milliseconds, () => void this.settleNow());
   }
 
   private async settleNow(): Promise<void> {
     await this.running;
     if (this.stopped) return;
-    clearTimeout(this.timer);
+    this.cancel?.();
     this.running = this.settle().then(
       () => this.succeeded(),
       (error: unknown) => this.failed(error),
@@ -128,7 +131,7 @@ export class CertificateMaps {
     if (this.failures > SAID) this.parts.logger.info("the map of certificates is in step again");
     this.failures = 0;
     this.wait = FIRST_WAIT;
-    if (this.timer === undefined || this.inStep) this.later(LOOK);
+    if (this.cancel === undefined || this.inStep) this.later(LOOK);
   }
 
   private failed(error: unknown): void {
@@ -146,13 +149,13 @@ export class CertificateMaps {
     const hosts = this.hosts();
     const { files, others, maps } = this.parts;
     const table = certificateTable(new Map([...hosts.keys()].map((host) => [host, files.pathOf(host)])), others);
-    const now = versionAmong(await maps.list(), table);
-    if (this.inStep && now === table.version) return;
+    const there = isAmong(table, await maps.list());
+    if (this.inStep && there) return;
     if (this.inStep) this.parts.logger.warn("opennjet has lost the map of certificates, which is repaired");
     this.inStep = false;
     await this.leave();
     for (const [host, pair] of hosts) if (!(await files.holds(host, pair))) await files.write(host, pair);
-    if (now !== table.version) await this.replace(table);
+    if (!there) await this.replace(table);
     // With an empty map each worker answers by itself.
     if (hosts.size > 0) await this.parts.workers?.set(table.version);
     await files.keepOnly(hosts.keys());
@@ -168,22 +171,27 @@ export class CertificateMaps {
 
   /** Sends the table, and looks whether it is there where the answer does not tell. */
   private async replace(table: CertificateTable): Promise<void> {
-    const { maps } = this.parts;
+    const { maps, clock } = this.parts;
     try {
       await maps.replace(table.maps);
     } catch (error) {
-      if (!(error instanceof OpenNjetApiError && error.mayHaveApplied)) throw error;
-      const latest = performance.now() + LATE;
-      while (
-        (await maps.list().then(
-          (list) => versionAmong(list, table),
-          () => undefined,
-        )) !== table.version
-      ) {
-        if (this.stopped || performance.now() > latest) throw error;
-        await new Promise((resolve) => setTimeout(resolve, LATE_LOOK));
+      // What was refused of a change that is partly in force does not come later.
+      const mayCome =
+        error instanceof OpenNjetApiError && error.mayHaveApplied && !(error instanceof PartlyAppliedError);
+      if (!mayCome) throw error;
+      const latest = clock.now() + LATE;
+      while (!(await this.hasCome(table))) {
+        if (this.stopped || clock.now() > latest) throw error;
+        await new Promise<void>((resolve) => clock.after(LATE_LOOK, resolve));
       }
     }
+  }
+
+  private async hasCome(table: CertificateTable): Promise<boolean> {
+    return await this.parts.maps.list().then(
+      (maps) => isAmong(table, maps),
+      () => false,
+    );
   }
 
   private async leave(): Promise<void> {
