@@ -1,14 +1,134 @@
 /** How the map of certificates is kept in step: over a double, with a clock that stands still. */
 import { describe, expect, it } from "vitest";
+import type { MapsApi } from "../../controller/proxies/opennjet/certificate-maps.js";
+import { OpenNjetProxy } from "../../controller/proxies/opennjet/opennjet-proxy.js";
+import type { ApplyFailure } from "../../controller/proxies/proxy.js";
 import { makeCertificate } from "../support/certificates.js";
 import { cleanUpAfterEach } from "../support/harness.js";
-import { certificateStep } from "../support/plans.js";
+import { certificateStep, planOf } from "../support/plans.js";
 import { drivenMaps } from "./driven-maps.js";
 
 cleanUpAfterEach();
 
 const HOST = "shop.example.com";
 const A = makeCertificate("A", HOST);
+const B = makeCertificate("B", HOST);
+
+/** Long enough for what a look would do, which is a matter of milliseconds. */
+const A_WHILE = 300;
+
+/** Workers that can do without the map, with HOST in it, and a carrier whose plans take what a test does meanwhile. */
+async function withOwnWorkers(around?: (maps: MapsApi) => MapsApi) {
+  /** What workers were told, in order: a version, or undefined. */
+  const told: (string | undefined)[] = [];
+  const carrier = { meanwhile: async (): Promise<ApplyFailure[]> => [], refusesToHear: 0 };
+  const workers = {
+    async set(version: string | undefined) {
+      if (carrier.refusesToHear-- > 0) throw new Error("nobody answers");
+      told.push(version);
+    },
+  };
+  const maps = await drivenMaps({ workers, around });
+  const proxy = new OpenNjetProxy({
+    carrier: {
+      listen: async () => undefined,
+      addresses: () => ({ http: undefined, https: undefined }),
+      metrics: () => [],
+      apply: async ({ generation }) => ({ generation, failures: await carrier.meanwhile() }),
+      setPeerStates: () => undefined,
+      state: () => ({ generation: "", serving: true }),
+      close: async () => undefined,
+    },
+    api: maps.api,
+    certificates: maps.certificates,
+    workers: undefined,
+    logger: maps.logger,
+    release: async () => undefined,
+  });
+  await proxy.complete();
+  await proxy.apply(planOf(certificateStep(HOST, A)));
+  maps.clock.advance(100);
+  await maps.until(() => maps.certificates.settled);
+  expect(told.at(-1)).toMatch(/^[0-9a-f]{16}$/);
+  return { ...maps, proxy, carrier, told };
+}
+
+describe("Workers that can answer by themselves", () => {
+  it("are off the map as long as a plan with certificates is carried out, however long that takes", async () => {
+    const { proxy, carrier, told, clock, certificates, until, contents } = await withOwnWorkers();
+    const version = told.at(-1);
+    let during: typeof told = [];
+    carrier.meanwhile = async () => {
+      // Longer than from one look to the next.
+      for (let second = 0; second < 11; second++) clock.advance(1_000);
+      await new Promise((resolve) => setTimeout(resolve, A_WHILE));
+      during = [...told];
+      return [];
+    };
+    await proxy.apply(planOf(certificateStep(HOST, B)));
+    expect(during.at(-1)).toBe(undefined);
+    expect(told.at(-1)).toBe(undefined);
+    clock.advance(100);
+    await until(() => certificates.settled);
+    expect(told.at(-1)).toBe(version);
+    expect(contents()).toEqual([`${B.chain.trim()}\n${B.key.trim()}\n`]);
+  });
+
+  it.each([
+    [
+      "is refused",
+      async (): Promise<ApplyFailure[]> => [
+        { kind: "certificate", piece: HOST, code: "PROXY_STEP_FAILED", message: "" },
+      ],
+    ],
+    ["fails", () => Promise.reject(new Error("the carrier is broken"))],
+  ])("are back on the map after a plan that %s", async (_title, meanwhile) => {
+    const { proxy, carrier, told, clock, certificates, until, contents } = await withOwnWorkers();
+    const version = told.at(-1);
+    carrier.meanwhile = meanwhile;
+    await proxy.apply(planOf(certificateStep(HOST, B))).catch(() => undefined);
+    expect(told.at(-1)).toBe(undefined);
+    clock.advance(100);
+    await until(() => certificates.settled);
+    expect(told.at(-1)).toBe(version);
+    expect(contents()).toEqual([`${A.chain.trim()}\n${A.key.trim()}\n`]);
+  });
+
+  it("that do not answer are waited for before a plan is carried out, and nothing of it is lost", async () => {
+    const { proxy, carrier, told, clock, certificates, until, contents } = await withOwnWorkers();
+    carrier.refusesToHear = 3;
+    let begun = false;
+    carrier.meanwhile = async () => {
+      begun = true;
+      return [];
+    };
+    const applied = proxy.apply(planOf(certificateStep(HOST, B)));
+    for (const wait of [100, 200, 400]) {
+      await until(() => clock.waits(wait));
+      expect(begun).toBe(false);
+      clock.advance(wait);
+    }
+    expect((await applied).failures).toEqual([]);
+    clock.advance(100);
+    await until(() => certificates.settled);
+    expect(told.at(-1)).not.toBe(undefined);
+    expect(contents()).toEqual([`${B.chain.trim()}\n${B.key.trim()}\n`]);
+  });
+
+  it("are told of the map once more where OpenNJet is started anew while they are told of it", async () => {
+    const { proxy, told, clock, certificates, until } = await withOwnWorkers();
+    await proxy.apply(planOf(certificateStep("other.example.com", A)));
+    clock.advance(100);
+    certificates.restarted();
+    await until(() => told.at(-1) !== undefined);
+    expect(certificates.settled).toBe(false);
+    told.length = 0;
+    await until(() => clock.waits(0));
+    clock.advance(0);
+    await until(() => certificates.settled);
+    expect(told.at(-1)).not.toBe(undefined);
+  });
+});
 
 describe("A change of the map", () => {
   it("that OpenNJet refuses in part is no reason to wait for the rest of it; it is tried again", async () => {
@@ -23,7 +143,7 @@ describe("A change of the map", () => {
     expect(hosts()).toEqual([]);
     for (const tries of [2, 3]) {
       clock.advance(10_000);
-      await until(() => puts() === before + tries);
+      await until(() => puts() === before + tries && clock.waits(10_000));
     }
     await until(() => said.includes("the map of certificates can't be brought in step yet"));
     await certificates.after([{ step: "remove-certificate", host: long }], false);
@@ -43,10 +163,30 @@ describe("A change of the map", () => {
     await certificates.after(steps, false);
     for (const tries of [2, 3]) {
       clock.advance(10_000);
-      await until(() => puts() === before + tries);
+      await until(() => puts() === before + tries && clock.waits(10_000));
     }
     expect(certificates.settled).toBe(false);
     expect(hosts()).toEqual([HOST]);
     expect(await shown(HOST)).toBe("A");
+  });
+
+  it("is never made twice at a time, however many wait for the one before", async () => {
+    let [under, most] = [0, 0];
+    const around = (maps: MapsApi): MapsApi => ({
+      async list() {
+        most = Math.max(most, ++under);
+        return await maps.list().finally(() => under--);
+      },
+      replace: (list) => maps.replace(list),
+    });
+    const { certificates, clock, until, hosts } = await drivenMaps({ around });
+    certificates.start();
+    clock.advance(0);
+    await until(() => certificates.settled);
+    const names = ["a.example.com", "b.example.com", "c.example.com", "d.example.com"];
+    await Promise.all(names.map((name) => certificates.after([certificateStep(name, A)], false)));
+    expect(most).toBe(1);
+    expect(certificates.settled).toBe(true);
+    expect(hosts()).toEqual(names);
   });
 });

@@ -1,10 +1,10 @@
 /** The map of certificates of a double of OpenNJet, kept in step by a clock that stands still; handshakes are real ones. */
-import { readdirSync, writeFileSync } from "node:fs";
+import { readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { createLogger } from "../../controller/observability/logger.js";
 import { OpenNjetApi } from "../../controller/proxies/opennjet/api/index.js";
 import { CertificateFiles } from "../../controller/proxies/opennjet/certificate-files.js";
-import { CertificateMaps, type MapSwitch } from "../../controller/proxies/opennjet/certificate-maps.js";
+import { CertificateMaps, type MapSwitch, type MapsApi } from "../../controller/proxies/opennjet/certificate-maps.js";
 import { CERTIFICATE_MAPS, certificateTable } from "../../controller/proxies/opennjet/certificate-table.js";
 import { LOCATIONS_SERVER_NAME } from "../../controller/proxies/opennjet/configuration.js";
 import { makeFolder } from "../cli/cli-support.js";
@@ -23,10 +23,13 @@ export interface DrivenMapsOptions {
   mostHosts?: number;
   /** `map_hash_bucket_size`. */
   mapBucket?: number;
+  /** What stands between. */
+  around?: (maps: MapsApi) => MapsApi;
 }
 
 /** One worker, and a map that names nobody; nothing is done before `certificates.start()`. */
-export async function drivenMaps({ workers, mostHosts, mapBucket = 512 }: DrivenMapsOptions = {}) {
+export async function drivenMaps(options: DrivenMapsOptions = {}) {
+  const { workers, mostHosts, mapBucket = 512, around = (maps: MapsApi) => maps } = options;
   const own = makeFolder();
   const pair = makeCertificate("default", "default.example.com");
   const others = { chain: join(own, "chain.pem"), key: join(own, "key.pem") };
@@ -47,7 +50,7 @@ export async function drivenMaps({ workers, mostHosts, mapBucket = 512 }: Driven
     now: Date.now,
   });
   const certificates = new CertificateMaps({
-    maps: api.maps,
+    maps: around(api.maps),
     files: new CertificateFiles(folder),
     workers,
     others,
@@ -61,11 +64,14 @@ export async function drivenMaps({ workers, mostHosts, mapBucket = 512 }: Driven
     api,
     certificates,
     clock,
+    logger,
     /** Messages of the log. */
     said,
     /** The changes that the control API was asked for. */
     puts: () => double.requests.length,
     files: () => readdirSync(folder),
+    /** What stands in the files, each. */
+    contents: () => readdirSync(folder).map((name) => readFileSync(join(folder, name), "utf8")),
     /** Names of the hosts that the map of a worker has. */
     hosts: () =>
       double.plane.workers[0].maps

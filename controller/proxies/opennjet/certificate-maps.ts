@@ -29,8 +29,11 @@ export interface MapSwitch {
   set(version: string | undefined): Promise<void>;
 }
 
+/** What is asked of the dynamic map API. */
+export type MapsApi = Pick<OpenNjetApi["maps"], "list" | "replace">;
+
 export interface CertificateMapsParts {
-  maps: OpenNjetApi["maps"];
+  maps: MapsApi;
   files: CertificateFiles;
   /** Undefined: workers have nothing but the map. */
   workers: MapSwitch | undefined;
@@ -49,12 +52,19 @@ export interface CertificateMapsParts {
  */
 export class CertificateMaps {
   private readonly wanted = new Map<string, CertificatePair>();
-  private inStep = false;
+  /** Raised by whatever may make map and workers differ from what is wanted. */
+  private revision = 0;
+  /** The revision that map and workers have; undefined for none. */
+  private reached: number | undefined;
   private started = false;
   private stopped = false;
+  /** A plan is being carried out: workers are to answer by themselves. */
+  private held = false;
   private failures = 0;
   /** Takes back what waits for its time. */
   private cancel: (() => void) | undefined;
+  /** Ends a sleep. */
+  private wake: (() => void) | undefined;
   private running: Promise<void> | undefined;
   private wait = FIRST_WAIT;
   private readonly most: number;
@@ -65,29 +75,43 @@ export class CertificateMaps {
 
   /** True once the map says what it should, and workers may rely on it. */
   get settled(): boolean {
-    return this.inStep;
+    return this.reached === this.revision;
   }
 
-  /** Before a plan that changes certificates is carried out. */
-  async before(steps: readonly PlanStep[]): Promise<void> {
-    if (!steps.some(isOfCertificate)) return;
-    this.inStep = false;
-    await this.running;
-    await this.leave();
+  /**
+   * Before a plan that changes certificates is carried out: from when this resolves until `after`, no worker relies on the map. Waits
+   * for an OpenNJet that is away; rejects only once this is stopped.
+   */
+  async before(steps: readonly PlanStep[], full: boolean): Promise<void> {
+    if (this.parts.workers === undefined || !(full || steps.some(isOfCertificate))) return;
+    this.held = true;
+    this.revision++;
+    while (this.running !== undefined) await this.running;
+    for (let wait = FIRST_WAIT; ; wait = Math.min(LONGEST_WAIT, wait * 2)) {
+      try {
+        await this.leave();
+        return;
+      } catch (error) {
+        if (this.stopped) throw error;
+        await this.sleep(wait);
+      }
+    }
   }
 
-  /** After the plan, with the steps that were not refused. `full`: what they do not name goes. */
+  /** After the plan, or what became of it, with the steps that were not refused. `full`: what they do not name goes. */
   async after(steps: readonly PlanStep[], full: boolean): Promise<void> {
+    let changed = full || this.held;
+    this.held = false;
     if (full) this.wanted.clear();
-    let changed = full;
     for (const step of steps) {
       if (step.step === "set-certificate") this.wanted.set(step.certificate.host, step.certificate);
       else if (step.step === "remove-certificate") this.wanted.delete(step.host);
       else continue;
       changed = true;
     }
-    if (!changed || !this.started) return;
-    this.inStep = false;
+    if (!changed) return;
+    this.revision++;
+    if (!this.started) return;
     if (this.parts.workers === undefined) await this.settleNow();
     else this.later(QUIET);
   }
@@ -100,14 +124,15 @@ export class CertificateMaps {
 
   /** OpenNJet has been started anew: it has no map, and its workers rely on none. */
   restarted(): void {
-    this.inStep = false;
+    this.revision++;
     if (this.started) this.later(0);
   }
 
   async stop(): Promise<void> {
     this.stopped = true;
     this.cancel?.();
-    await this.running;
+    this.wake?.();
+    while (this.running !== undefined) await this.running;
   }
 
   private later(milliseconds: number): void {
@@ -117,13 +142,18 @@ export class CertificateMaps {
   }
 
   private async settleNow(): Promise<void> {
-    await this.running;
-    if (this.stopped) return;
+    // Others may wait for the same, and be faster.
+    while (this.running !== undefined) await this.running;
+    if (this.stopped || this.held) return;
     this.cancel?.();
-    this.running = this.settle().then(
-      () => this.succeeded(),
-      (error: unknown) => this.failed(error),
-    );
+    this.running = this.settle()
+      .then(
+        () => this.succeeded(),
+        (error: unknown) => this.failed(error),
+      )
+      .finally(() => {
+        this.running = undefined;
+      });
     await this.running;
   }
 
@@ -131,7 +161,7 @@ export class CertificateMaps {
     if (this.failures > SAID) this.parts.logger.info("the map of certificates is in step again");
     this.failures = 0;
     this.wait = FIRST_WAIT;
-    if (this.cancel === undefined || this.inStep) this.later(LOOK);
+    this.later(this.settled ? LOOK : 0);
   }
 
   private failed(error: unknown): void {
@@ -146,20 +176,23 @@ export class CertificateMaps {
 
   /** Brings files, map and workers to what is wanted, if they differ. */
   private async settle(): Promise<void> {
+    const { revision } = this;
     const hosts = this.hosts();
     const { files, others, maps } = this.parts;
     const table = certificateTable(new Map([...hosts.keys()].map((host) => [host, files.pathOf(host)])), others);
     const there = isAmong(table, await maps.list());
-    if (this.inStep && there) return;
-    if (this.inStep) this.parts.logger.warn("opennjet has lost the map of certificates, which is repaired");
-    this.inStep = false;
+    if (this.settled) {
+      if (there) return;
+      this.parts.logger.warn("opennjet has lost the map of certificates, which is repaired");
+      this.reached = undefined;
+    }
     await this.leave();
     for (const [host, pair] of hosts) if (!(await files.holds(host, pair))) await files.write(host, pair);
     if (!there) await this.replace(table);
     // With an empty map each worker answers by itself.
     if (hosts.size > 0) await this.parts.workers?.set(table.version);
     await files.keepOnly(hosts.keys());
-    this.inStep = true;
+    this.reached = revision;
   }
 
   /** The hosts that stand in the map; none where there are more than it should have, and workers can do without. */
@@ -181,8 +214,9 @@ export class CertificateMaps {
       if (!mayCome) throw error;
       const latest = clock.now() + LATE;
       while (!(await this.hasCome(table))) {
-        if (this.stopped || clock.now() > latest) throw error;
-        await new Promise<void>((resolve) => clock.after(LATE_LOOK, resolve));
+        // A plan does not wait for it.
+        if (this.stopped || this.held || clock.now() > latest) throw error;
+        await this.sleep(LATE_LOOK);
       }
     }
   }
@@ -192,6 +226,18 @@ export class CertificateMaps {
       (maps) => isAmong(table, maps),
       () => false,
     );
+  }
+
+  /** For so many milliseconds, or until this is stopped. */
+  private async sleep(milliseconds: number): Promise<void> {
+    if (this.stopped) return;
+    await new Promise<void>((resolve) => {
+      const cancel = this.parts.clock.after(milliseconds, resolve);
+      this.wake = () => {
+        cancel();
+        resolve();
+      };
+    });
   }
 
   private async leave(): Promise<void> {

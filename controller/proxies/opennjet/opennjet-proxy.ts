@@ -54,12 +54,16 @@ export class OpenNjetProxy implements DrivenProxy {
   apply(plan: Plan): Promise<{ generation: string; failures: ApplyFailure[] }> {
     return this.inTurn(async () => {
       const { carrier, certificates } = this.parts;
-      await certificates.before(plan.steps);
-      const result = await carrier.apply(plan);
-      await certificates.after(
-        plan.steps.filter((step) => !isRefused(step, result.failures)),
-        plan.full,
-      );
+      let result: Awaited<ReturnType<CarrierProxy["apply"]>>;
+      try {
+        await certificates.before(plan.steps, plan.full);
+        result = await carrier.apply(plan);
+      } catch (error) {
+        await certificates.after([], false);
+        throw error;
+      }
+      const taken = plan.steps.filter((step) => !isRefused(step, result.failures));
+      await certificates.after(taken, plan.full);
       return result;
     });
   }
