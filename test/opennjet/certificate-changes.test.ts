@@ -90,7 +90,8 @@ describe("A change of certificates in the carrier locations", () => {
     await set(ingress("shop", HOST, "one"));
     expect(calls()).toEqual([`PUT ${MAP}`]);
     expect((await maps()).$njet_certificate).toEqual({ default: OTHERS.chain });
-    expect(files()).toEqual([]);
+    // For workers that take the map later.
+    expect(files()).toHaveLength(1);
   });
 
   it("changes nothing by any call where a certificate is renewed, and back: it is in the file that the map names", async () => {
@@ -120,8 +121,9 @@ describe("A change of certificates in the carrier locations", () => {
     const { set, maps, files } = await shop();
     await set(ingress("shop", HOST, "one", "pair"));
     await set(ingress("shop", longHost("a"), "one", "pair"));
-    const [path = ""] = files();
     const { $njet_certificate: chain, $njet_certificate_key: key } = await maps();
+    const path = chain[longHost("a")];
+    expect(files()).toContain(path);
     expect(chain).toEqual({ default: OTHERS.chain, [longHost("a")]: path });
     expect(key).toEqual({ default: OTHERS.key, [longHost("a")]: path });
   });

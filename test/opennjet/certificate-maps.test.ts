@@ -130,6 +130,33 @@ describe("Workers that can answer by themselves", () => {
   });
 });
 
+describe("Workers that have nothing but the map", () => {
+  it("fail no handshake where they take it late: files that it no longer names stay for a minute", async () => {
+    const { double, certificates, clock, until, files, shown } = await drivenMaps();
+    certificates.start();
+    clock.advance(0);
+    await until(() => certificates.settled);
+    const wildcard = certificateStep("*.example.com", makeCertificate("wildcard", "*.example.com"));
+    await certificates.after([certificateStep(HOST, A), wildcard], false);
+    expect(await shown(HOST)).toBe("A");
+    double.faults.workersWait = true;
+    await certificates.after([{ step: "remove-certificate", host: HOST }], false);
+    expect(certificates.settled).toBe(true);
+    for (let looks = 0; looks < 5; looks++) {
+      expect(await shown(HOST)).toBe("A");
+      await until(() => clock.waits(10_000));
+      clock.advance(10_000);
+    }
+    await until(() => clock.waits(10_000));
+    expect(await shown(HOST)).toBe("A");
+    double.plane.deliver();
+    expect(await shown(HOST)).toBe("wildcard");
+    clock.advance(10_000);
+    await until(() => files().length === 1);
+    expect(await shown(HOST)).toBe("wildcard");
+  });
+});
+
 describe("A change of the map", () => {
   it("that OpenNJet refuses in part is no reason to wait for the rest of it; it is tried again", async () => {
     const { certificates, clock, until, hosts, puts, said } = await drivenMaps({ mapBucket: 64 });

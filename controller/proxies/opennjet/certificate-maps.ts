@@ -19,6 +19,11 @@ const LATE_LOOK = 200;
 const SAID = 2;
 /** How long a change that timed out may take to come into force, in milliseconds. */
 const LATE = 15_000;
+/**
+ * How long files that the map no longer names stay, in milliseconds, where workers have nothing but the map: each takes a change in
+ * its own time, and nobody tells when.
+ */
+const FILES_KEPT = 60_000;
 
 /** Tells the workers which version of the map to rely on. */
 export interface MapSwitch {
@@ -68,9 +73,12 @@ export class CertificateMaps {
   private running: Promise<void> | undefined;
   private wait = FIRST_WAIT;
   private readonly most: number;
+  /** When files that the map does not name may go; undefined where they are gone. */
+  private tidyAt: number | undefined;
 
   constructor(private readonly parts: CertificateMapsParts) {
     this.most = parts.mostHosts ?? MOST_MAP_HOSTS;
+    this.tidyLater();
   }
 
   /** True once the map says what it should, and workers may rely on it. */
@@ -182,17 +190,33 @@ export class CertificateMaps {
     const table = certificateTable(new Map([...hosts.keys()].map((host) => [host, files.pathOf(host)])), others);
     const there = isAmong(table, await maps.list());
     if (this.settled) {
-      if (there) return;
+      if (there) return await this.tidy(hosts);
       this.parts.logger.warn("opennjet has lost the map of certificates, which is repaired");
       this.reached = undefined;
     }
     await this.leave();
     for (const [host, pair] of hosts) if (!(await files.holds(host, pair))) await files.write(host, pair);
-    if (!there) await this.replace(table);
+    if (!there) {
+      await this.replace(table);
+      this.tidyLater();
+    }
     // With an empty map each worker answers by itself.
     if (hosts.size > 0) await this.parts.workers?.set(table.version);
-    await files.keepOnly(hosts.keys());
+    await this.tidy(hosts);
     this.reached = revision;
+  }
+
+  private tidyLater(): void {
+    const { workers, clock } = this.parts;
+    this.tidyAt = clock.now() + (workers === undefined ? FILES_KEPT : 0);
+  }
+
+  /** Takes away the files of other hosts, where no worker can have a map any more that names them. */
+  private async tidy(hosts: ReadonlyMap<string, CertificatePair>): Promise<void> {
+    const { files, clock } = this.parts;
+    if (this.tidyAt === undefined || clock.now() < this.tidyAt) return;
+    await files.keepOnly(hosts.keys());
+    this.tidyAt = undefined;
   }
 
   /** The hosts that stand in the map; none where there are more than it should have, and workers can do without. */
