@@ -1,10 +1,13 @@
 /** How the map of certificates is kept in step: over a double, with a clock that stands still. */
 import { describe, expect, it } from "vitest";
+import { MetricsPage } from "../../controller/observability/metrics-page.js";
+import { MetricsServer } from "../../controller/observability/metrics-server.js";
 import type { MapsApi } from "../../controller/proxies/opennjet/certificate-maps.js";
 import { OpenNjetProxy } from "../../controller/proxies/opennjet/opennjet-proxy.js";
 import type { ApplyFailure } from "../../controller/proxies/proxy.js";
 import { makeCertificate } from "../support/certificates.js";
-import { cleanUpAfterEach } from "../support/harness.js";
+import { cleanUpAfterEach, closing } from "../support/harness.js";
+import { ask } from "../support/http-client.js";
 import { certificateStep, planOf } from "../support/plans.js";
 import { drivenMaps } from "./driven-maps.js";
 
@@ -16,6 +19,29 @@ const B = makeCertificate("B", HOST);
 
 /** Long enough for what a look would do, which is a matter of milliseconds. */
 const A_WHILE = 300;
+
+/** A proxy whose carrier takes what `meanwhile` takes for a plan, and always serves. */
+function proxyOver(
+  { api, certificates, logger }: Awaited<ReturnType<typeof drivenMaps>>,
+  meanwhile: () => Promise<ApplyFailure[]> = async () => [],
+): OpenNjetProxy {
+  return new OpenNjetProxy({
+    carrier: {
+      listen: async () => undefined,
+      addresses: () => ({ http: undefined, https: undefined }),
+      metrics: () => [],
+      apply: async ({ generation }) => ({ generation, failures: await meanwhile() }),
+      setPeerStates: () => undefined,
+      state: () => ({ generation: "", serving: true }),
+      close: async () => undefined,
+    },
+    api,
+    certificates,
+    workers: undefined,
+    logger,
+    release: async () => undefined,
+  });
+}
 
 /** Workers that can do without the map, with HOST in it, and a carrier whose plans take what a test does meanwhile. */
 async function withOwnWorkers(around?: (maps: MapsApi) => MapsApi) {
@@ -29,22 +55,7 @@ async function withOwnWorkers(around?: (maps: MapsApi) => MapsApi) {
     },
   };
   const maps = await drivenMaps({ workers, around });
-  const proxy = new OpenNjetProxy({
-    carrier: {
-      listen: async () => undefined,
-      addresses: () => ({ http: undefined, https: undefined }),
-      metrics: () => [],
-      apply: async ({ generation }) => ({ generation, failures: await carrier.meanwhile() }),
-      setPeerStates: () => undefined,
-      state: () => ({ generation: "", serving: true }),
-      close: async () => undefined,
-    },
-    api: maps.api,
-    certificates: maps.certificates,
-    workers: undefined,
-    logger: maps.logger,
-    release: async () => undefined,
-  });
+  const proxy = proxyOver(maps, () => carrier.meanwhile());
   await proxy.complete();
   await proxy.apply(planOf(certificateStep(HOST, A)));
   maps.clock.advance(100);
@@ -133,9 +144,7 @@ describe("Workers that can answer by themselves", () => {
 describe("Workers that have nothing but the map", () => {
   it("fail no handshake where they take it late: files that it no longer names stay for a minute", async () => {
     const { double, certificates, clock, until, files, shown } = await drivenMaps();
-    certificates.start();
-    clock.advance(0);
-    await until(() => certificates.settled);
+    await certificates.start();
     const wildcard = certificateStep("*.example.com", makeCertificate("wildcard", "*.example.com"));
     await certificates.after([certificateStep(HOST, A), wildcard], false);
     expect(await shown(HOST)).toBe("A");
@@ -157,12 +166,74 @@ describe("Workers that have nothing but the map", () => {
   });
 });
 
+describe("Readiness", () => {
+  it("waits, where workers have nothing but the map, until it was in step once; and no longer than that", async () => {
+    let gate: Promise<void> | undefined;
+    let open: () => void = () => undefined;
+    const around = (maps: MapsApi): MapsApi => ({
+      list: () => maps.list(),
+      async replace(list) {
+        await gate;
+        await maps.replace(list);
+      },
+    });
+    const close = () => {
+      gate = new Promise((resolve) => {
+        open = resolve;
+      });
+    };
+    const maps = await drivenMaps({ around });
+    const proxy = proxyOver(maps);
+    const page = new MetricsPage([], 1000);
+    const server = closing(new MetricsServer({ page, logger: maps.logger, ready: () => proxy.state().serving }));
+    const { port } = await server.listen("127.0.0.1", 0);
+    const ready = async () => (await ask(port, { path: "/readyz" })).status === 200;
+
+    close();
+    await proxy.apply(planOf(certificateStep(HOST, A)));
+    const completed = proxy.complete();
+    expect(await maps.shown(HOST)).toBe("default");
+    expect(await ready()).toBe(false);
+    open();
+    await completed;
+    expect(await ready()).toBe(true);
+    expect(await maps.shown(HOST)).toBe("A");
+
+    close();
+    const applied = proxy.apply(planOf(certificateStep("other.example.com", A)));
+    expect(await ready()).toBe(true);
+    open();
+    await applied;
+  });
+
+  it("does not wait for the map where workers can do without it", async () => {
+    const around = (maps: MapsApi): MapsApi => ({
+      list: () => maps.list(),
+      replace: () => new Promise(() => undefined),
+    });
+    const maps = await drivenMaps({ around, workers: { set: async () => undefined } });
+    const proxy = proxyOver(maps);
+    await proxy.apply(planOf(certificateStep(HOST, A)));
+    await proxy.complete();
+    expect(proxy.state().serving).toBe(true);
+  });
+
+  it("comes by itself where the first try fails", async () => {
+    const maps = await drivenMaps();
+    const proxy = proxyOver(maps);
+    maps.double.faults.answer = '{"code":4,"msg":"no"}';
+    await proxy.complete();
+    expect(proxy.state().serving).toBe(false);
+    maps.double.faults.answer = undefined;
+    maps.clock.advance(100);
+    await maps.until(() => proxy.state().serving);
+  });
+});
+
 describe("A change of the map", () => {
   it("that OpenNJet refuses in part is no reason to wait for the rest of it; it is tried again", async () => {
     const { certificates, clock, until, hosts, puts, said } = await drivenMaps({ mapBucket: 64 });
-    certificates.start();
-    clock.advance(0);
-    await until(() => certificates.settled);
+    await certificates.start();
     const long = "a".repeat(47);
     const before = puts();
     await certificates.after([certificateStep(HOST, A), certificateStep(long, A)], false);
@@ -180,9 +251,7 @@ describe("A change of the map", () => {
 
   it("of which the version alone came into force is not taken for whole: what the map still names is kept", async () => {
     const { certificates, clock, until, hosts, puts, shown } = await drivenMaps({ mapBucket: 64 });
-    certificates.start();
-    clock.advance(0);
-    await until(() => certificates.settled);
+    await certificates.start();
     await certificates.after([certificateStep(HOST, A)], false);
     const before = puts();
     // As many hosts as before.
@@ -206,10 +275,8 @@ describe("A change of the map", () => {
       },
       replace: (list) => maps.replace(list),
     });
-    const { certificates, clock, until, hosts } = await drivenMaps({ around });
-    certificates.start();
-    clock.advance(0);
-    await until(() => certificates.settled);
+    const { certificates, hosts } = await drivenMaps({ around });
+    await certificates.start();
     const names = ["a.example.com", "b.example.com", "c.example.com", "d.example.com"];
     await Promise.all(names.map((name) => certificates.after([certificateStep(name, A)], false)));
     expect(most).toBe(1);

@@ -59,7 +59,7 @@ export class CertificateMaps {
   private readonly wanted = new Map<string, CertificatePair>();
   /** Raised by whatever may make map and workers differ from what is wanted. */
   private revision = 0;
-  /** The revision that map and workers have; undefined for none. */
+  /** The last revision that map and workers were brought to. */
   private reached: number | undefined;
   private started = false;
   private stopped = false;
@@ -84,6 +84,11 @@ export class CertificateMaps {
   /** True once the map says what it should, and workers may rely on it. */
   get settled(): boolean {
     return this.reached === this.revision;
+  }
+
+  /** True once handshakes get their certificates: by workers that can do without the map, or since the map was in step for the first time. */
+  get serving(): boolean {
+    return this.parts.workers !== undefined || this.reached !== undefined;
   }
 
   /**
@@ -124,10 +129,11 @@ export class CertificateMaps {
     else this.later(QUIET);
   }
 
-  /** From now on the map is kept in step. */
-  start(): void {
+  /** From now on the map is kept in step. Resolves when that was tried once, where workers have nothing but the map. */
+  async start(): Promise<void> {
     this.started = true;
-    this.later(0);
+    if (this.parts.workers === undefined) await this.settleNow();
+    else this.later(0);
   }
 
   /** OpenNJet has been started anew: it has no map, and its workers rely on none. */
@@ -184,7 +190,7 @@ export class CertificateMaps {
 
   /** Brings files, map and workers to what is wanted, if they differ. */
   private async settle(): Promise<void> {
-    const { revision } = this;
+    let { revision } = this;
     const hosts = this.hosts();
     const { files, others, maps } = this.parts;
     const table = certificateTable(new Map([...hosts.keys()].map((host) => [host, files.pathOf(host)])), others);
@@ -192,7 +198,7 @@ export class CertificateMaps {
     if (this.settled) {
       if (there) return await this.tidy(hosts);
       this.parts.logger.warn("opennjet has lost the map of certificates, which is repaired");
-      this.reached = undefined;
+      revision = ++this.revision;
     }
     await this.leave();
     for (const [host, pair] of hosts) if (!(await files.holds(host, pair))) await files.write(host, pair);

@@ -71,7 +71,7 @@ export class OpenNjetProxy implements DrivenProxy {
   complete(): Promise<void> {
     return this.inTurn(async () => {
       await this.parts.carrier.complete?.();
-      this.parts.certificates.start();
+      await this.parts.certificates.start();
     });
   }
 
@@ -79,8 +79,11 @@ export class OpenNjetProxy implements DrivenProxy {
     this.parts.carrier.setPeerStates(states);
   }
 
+  /** It serves from when its carrier does, and handshakes get their certificates. */
   state(): { generation: string; serving: boolean } {
-    return this.parts.carrier.state();
+    const { carrier, certificates } = this.parts;
+    const { generation, serving } = carrier.state();
+    return { generation, serving: serving && certificates.serving };
   }
 
   metrics(prefix: string, version: string): MetricsSource[] {
