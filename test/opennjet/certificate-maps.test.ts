@@ -1,4 +1,4 @@
-/** How the map of certificates is kept in step: over a double, with a clock that stands still. */
+/** What workers have of their certificates while the map of them changes: over a double, with a clock that stands still. */
 import { describe, expect, it } from "vitest";
 import { MetricsPage } from "../../controller/observability/metrics-page.js";
 import { MetricsServer } from "../../controller/observability/metrics-server.js";
@@ -9,7 +9,7 @@ import { makeCertificate } from "../support/certificates.js";
 import { cleanUpAfterEach, closing } from "../support/harness.js";
 import { ask } from "../support/http-client.js";
 import { certificateStep, planOf } from "../support/plans.js";
-import { drivenMaps } from "./driven-maps.js";
+import { type DrivenMapsOptions, drivenMaps } from "./driven-maps.js";
 
 cleanUpAfterEach();
 
@@ -44,7 +44,7 @@ function proxyOver(
 }
 
 /** Workers that can do without the map, with HOST in it, and a carrier whose plans take what a test does meanwhile. */
-async function withOwnWorkers(around?: (maps: MapsApi) => MapsApi) {
+async function withOwnWorkers(options: DrivenMapsOptions = {}) {
   /** What workers were told, in order: a version, or undefined. */
   const told: (string | undefined)[] = [];
   const carrier = { meanwhile: async (): Promise<ApplyFailure[]> => [], refusesToHear: 0 };
@@ -54,7 +54,7 @@ async function withOwnWorkers(around?: (maps: MapsApi) => MapsApi) {
       told.push(version);
     },
   };
-  const maps = await drivenMaps({ workers, around });
+  const maps = await drivenMaps({ ...options, workers });
   const proxy = proxyOver(maps, () => carrier.meanwhile());
   await proxy.complete();
   await proxy.apply(planOf(certificateStep(HOST, A)));
@@ -103,6 +103,25 @@ describe("Workers that can answer by themselves", () => {
     await until(() => certificates.settled);
     expect(told.at(-1)).toBe(version);
     expect(contents()).toEqual([`${A.chain.trim()}\n${A.key.trim()}\n`]);
+  });
+
+  it("answer by themselves where there are more hosts than the map can have, and from the map when there are less again", async () => {
+    const { proxy, told, clock, certificates, until, hosts, files } = await withOwnWorkers({ mostHosts: 2 });
+    const names = [HOST, "b.example.com", "c.example.com"];
+    const settle = async () => {
+      clock.advance(100);
+      await until(() => certificates.settled);
+    };
+    expect((await proxy.apply(planOf(...names.map((name) => certificateStep(name, A))))).failures).toEqual([]);
+    await settle();
+    expect(told.at(-1)).toBe(undefined);
+    expect(hosts()).toEqual([]);
+    expect(files()).toEqual([]);
+    await proxy.apply(planOf({ step: "remove-certificate", host: names[2] }));
+    await settle();
+    expect(told.at(-1)).not.toBe(undefined);
+    expect(hosts()?.sort()).toEqual(names.slice(0, 2).sort());
+    expect(files()).toHaveLength(2);
   });
 
   it("that do not answer are waited for before a plan is carried out, and nothing of it is lost", async () => {
@@ -227,60 +246,5 @@ describe("Readiness", () => {
     maps.double.faults.answer = undefined;
     maps.clock.advance(100);
     await maps.until(() => proxy.state().serving);
-  });
-});
-
-describe("A change of the map", () => {
-  it("that OpenNJet refuses in part is no reason to wait for the rest of it; it is tried again", async () => {
-    const { certificates, clock, until, hosts, puts, said } = await drivenMaps({ mapBucket: 64 });
-    await certificates.start();
-    const long = "a".repeat(47);
-    const before = puts();
-    await certificates.after([certificateStep(HOST, A), certificateStep(long, A)], false);
-    expect(certificates.settled).toBe(false);
-    expect(hosts()).toEqual([]);
-    for (const tries of [2, 3]) {
-      clock.advance(10_000);
-      await until(() => puts() === before + tries && clock.waits(10_000));
-    }
-    await until(() => said.includes("the map of certificates can't be brought in step yet"));
-    await certificates.after([{ step: "remove-certificate", host: long }], false);
-    expect(certificates.settled).toBe(true);
-    expect(hosts()).toEqual([HOST]);
-  });
-
-  it("of which the version alone came into force is not taken for whole: what the map still names is kept", async () => {
-    const { certificates, clock, until, hosts, puts, shown } = await drivenMaps({ mapBucket: 64 });
-    await certificates.start();
-    await certificates.after([certificateStep(HOST, A)], false);
-    const before = puts();
-    // As many hosts as before.
-    const steps = [{ step: "remove-certificate", host: HOST } as const, certificateStep("a".repeat(47), A)];
-    await certificates.after(steps, false);
-    for (const tries of [2, 3]) {
-      clock.advance(10_000);
-      await until(() => puts() === before + tries && clock.waits(10_000));
-    }
-    expect(certificates.settled).toBe(false);
-    expect(hosts()).toEqual([HOST]);
-    expect(await shown(HOST)).toBe("A");
-  });
-
-  it("is never made twice at a time, however many wait for the one before", async () => {
-    let [under, most] = [0, 0];
-    const around = (maps: MapsApi): MapsApi => ({
-      async list() {
-        most = Math.max(most, ++under);
-        return await maps.list().finally(() => under--);
-      },
-      replace: (list) => maps.replace(list),
-    });
-    const { certificates, hosts } = await drivenMaps({ around });
-    await certificates.start();
-    const names = ["a.example.com", "b.example.com", "c.example.com", "d.example.com"];
-    await Promise.all(names.map((name) => certificates.after([certificateStep(name, A)], false)));
-    expect(most).toBe(1);
-    expect(certificates.settled).toBe(true);
-    expect(hosts()).toEqual(names);
   });
 });

@@ -1,18 +1,28 @@
 import { X509Certificate } from "node:crypto";
 import { readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
 import { beforeAll, describe, expect, it } from "vitest";
+import { silentLogger } from "../../controller/observability/logger.js";
 import { nativeCore } from "../../controller/proxies/nginx/parts.js";
+import { OpenNjetApi } from "../../controller/proxies/opennjet/api/index.js";
+import { CertificateFiles } from "../../controller/proxies/opennjet/certificate-files.js";
+import { CertificateMaps } from "../../controller/proxies/opennjet/certificate-maps.js";
+import { systemClock } from "../../controller/proxies/opennjet/clock.js";
+import { mapSwitch } from "../../controller/proxies/opennjet/map-switch.js";
 import { CARRIERS } from "../../controller/proxies/opennjet/parts.js";
+import type { PlanStep } from "../../controller/reconcile/plan.js";
 import { put, startRun } from "../cli/cli-support.js";
 import { ingress, tlsSecret } from "../cli/objects.js";
 import { HOST, shopFolder } from "../cli/shop.js";
 import { until } from "../nginx/driven-nginx.js";
+import { RequestNginx } from "../nginx/request-nginx.js";
 import { makeCertificate } from "../support/certificates.js";
-import { cleanUpAfterEach } from "../support/harness.js";
+import { cleanUpAfterEach, cleanup, closing } from "../support/harness.js";
 import { ask } from "../support/http-client.js";
+import { certificateStep } from "../support/plans.js";
 import { servedCertificate } from "../support/raw-client.js";
 import { longHost } from "./long-host.js";
-import { noOpenNjet } from "./real-installation.js";
+import { noOpenNjet, openNjetWith } from "./real-installation.js";
 import { OPENNJET, runFolder } from "./real-shop.js";
 
 cleanUpAfterEach();
@@ -106,4 +116,54 @@ describe.skipIf(noOpenNjet)("The map of certificates of a real OpenNJet", () => 
       expect(await shown(longWildcard.replace("*", "x"))).toBe("long-wildcard of the map");
     },
   );
+
+  it("is empty beyond the hosts that it may have, and workers answer all of them by themselves, until they are less again: carrier core", async () => {
+    const names = ["a", "b", "c"].map((name) => `${name}.example.com`);
+    const steps = names.map((name) => certificateStep(name, makeCertificate(`piece of ${name}`, name)));
+    const njet = await RequestNginx.start(steps, { flavour: openNjetWith("core") });
+    const api = closing(new OpenNjetApi({ origin: "http://opennjet", socketPath: join(njet.folder, "api.sock") }));
+    const folder = join(njet.folder, "certificates");
+    const files = new CertificateFiles(folder);
+    const certificates = new CertificateMaps({
+      maps: api.maps,
+      files,
+      workers: mapSwitch(njet.client, silentLogger),
+      others: { chain: join(njet.folder, "default.pem"), key: join(njet.folder, "default.key") },
+      logger: silentLogger,
+      clock: systemClock,
+      mostHosts: 2,
+    });
+    cleanup(() => certificates.stop());
+    const shown = async (name: string) => String((await servedCertificate(njet.https, name)).subject.CN);
+    const all = () => Promise.all([...names, "nobody.example.com"].map(shown));
+    const inMap = async () => {
+      const map = (await api.maps.list()).find(({ keyTo }) => keyTo === "$njet_certificate");
+      return map?.values.map(({ valueFrom }) => valueFrom).filter((name) => name !== "default");
+    };
+    const reliedOn = async () => (await njet.client.pieces()).pieces["10:certificates"] !== undefined;
+
+    await certificates.after(steps, false);
+    await certificates.start();
+    await until("the map is in step", () => certificates.settled);
+    expect(await inMap()).toEqual([]);
+    expect(await reliedOn()).toBe(false);
+    // A worker looks for a version of the map after each request.
+    await ask(njet.http, { host: names[0] });
+    expect(await all()).toEqual([...names.map((name) => `piece of ${name}`), "default"]);
+
+    const less: PlanStep = { step: "remove-certificate", host: names[2] };
+    await certificates.before([less], false);
+    await njet.apply(less);
+    await certificates.after([less], false);
+    await until("the map is in step again", () => certificates.settled);
+    expect((await inMap())?.sort()).toEqual(names.slice(0, 2));
+    expect(await reliedOn()).toBe(true);
+    // Who looks into the files can tell.
+    for (const name of names.slice(0, 2)) await files.write(name, makeCertificate(`file of ${name}`, name));
+    await until("the worker has the map", async () => {
+      await ask(njet.http, { host: names[0] });
+      return (await shown(names[0])) === `file of ${names[0]}`;
+    });
+    expect(await all()).toEqual([`file of ${names[0]}`, `file of ${names[1]}`, "default", "default"]);
+  });
 });

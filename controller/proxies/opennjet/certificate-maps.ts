@@ -1,9 +1,12 @@
 import type { Logger } from "../../observability/logger.js";
 import type { PlanStep } from "../../reconcile/plan.js";
+import { failureOf } from "../plan-step.js";
+import type { ApplyFailure } from "../proxy.js";
 import { type OpenNjetApi, OpenNjetApiError, PartlyAppliedError } from "./api/index.js";
 import type { CertificateFiles, CertificatePair } from "./certificate-files.js";
 import { type CertificateTable, canStand, certificateTable, type FilePair, isAmong } from "./certificate-table.js";
 import type { Clock } from "./clock.js";
+import type { MapSwitch } from "./map-switch.js";
 
 /** Beyond so many hosts a change of the map takes OpenNJet seconds. */
 export const MOST_MAP_HOSTS = 1_000;
@@ -25,13 +28,15 @@ const LATE = 15_000;
  */
 const FILES_KEPT = 60_000;
 
-/** Tells the workers which version of the map to rely on. */
-export interface MapSwitch {
-  /**
-   * With undefined no worker relies on the map once this resolves. With a version, a worker does as soon as it has seen that
-   * version itself.
-   */
-  set(version: string | undefined): Promise<void>;
+/** Workers have nothing but the map, and it has as many hosts as it can be changed in time with. */
+class CertificateLimitError extends Error {
+  readonly code = "PROXY_CERTIFICATES_FULL";
+
+  constructor(most: number) {
+    super(
+      `${most} hosts have a certificate already, which are all that --carrier locations has room for; use the carrier core`,
+    );
+  }
 }
 
 /** What is asked of the dynamic map API. */
@@ -111,22 +116,21 @@ export class CertificateMaps {
     }
   }
 
-  /** After the plan, or what became of it, with the steps that were not refused. `full`: what they do not name goes. */
-  async after(steps: readonly PlanStep[], full: boolean): Promise<void> {
-    let changed = full || this.held;
+  /**
+   * After the plan, or what became of it, with the steps that were not refused. `full`: what they do not name goes. Resolves with what
+   * there is no room for, where workers have nothing but the map.
+   */
+  async after(steps: readonly PlanStep[], full: boolean): Promise<ApplyFailure[]> {
+    const changed = full || this.held || steps.some(isOfCertificate);
     this.held = false;
     if (full) this.wanted.clear();
-    for (const step of steps) {
-      if (step.step === "set-certificate") this.wanted.set(step.certificate.host, step.certificate);
-      else if (step.step === "remove-certificate") this.wanted.delete(step.host);
-      else continue;
-      changed = true;
-    }
-    if (!changed) return;
+    const failures = this.take(steps);
+    if (!changed) return failures;
     this.revision++;
-    if (!this.started) return;
+    if (!this.started) return failures;
     if (this.parts.workers === undefined) await this.settleNow();
     else this.later(QUIET);
+    return failures;
   }
 
   /** From now on the map is kept in step. Resolves when that was tried once, where workers have nothing but the map. */
@@ -147,6 +151,19 @@ export class CertificateMaps {
     this.cancel?.();
     this.wake?.();
     while (this.running !== undefined) await this.running;
+  }
+
+  private take(steps: readonly PlanStep[]): ApplyFailure[] {
+    for (const step of steps) if (step.step === "remove-certificate") this.wanted.delete(step.host);
+    const failures: ApplyFailure[] = [];
+    for (const step of steps) {
+      if (step.step !== "set-certificate") continue;
+      const { host } = step.certificate;
+      const isFull = this.parts.workers === undefined && this.wanted.size >= this.most && !this.wanted.has(host);
+      if (isFull) failures.push(failureOf(step, new CertificateLimitError(this.most)));
+      else this.wanted.set(host, step.certificate);
+    }
+    return failures;
   }
 
   private later(milliseconds: number): void {

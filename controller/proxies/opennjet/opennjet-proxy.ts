@@ -53,7 +53,7 @@ export class OpenNjetProxy implements DrivenProxy {
 
   apply(plan: Plan): Promise<{ generation: string; failures: ApplyFailure[] }> {
     return this.inTurn(async () => {
-      const { carrier, certificates } = this.parts;
+      const { carrier, certificates, logger } = this.parts;
       let result: Awaited<ReturnType<CarrierProxy["apply"]>>;
       try {
         await certificates.before(plan.steps, plan.full);
@@ -63,8 +63,9 @@ export class OpenNjetProxy implements DrivenProxy {
         throw error;
       }
       const taken = plan.steps.filter((step) => !isRefused(step, result.failures));
-      await certificates.after(taken, plan.full);
-      return result;
+      const refused = await certificates.after(taken, plan.full);
+      for (const failure of refused) logger.warn("step refused", { ...failure });
+      return { ...result, failures: [...result.failures, ...refused] };
     });
   }
 
