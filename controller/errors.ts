@@ -348,6 +348,11 @@ const PROXY_ENTRIES = {
     meaning: "A host asks for more dynamic locations of OpenNJet than there is room for; its last good state stays.",
     remedy: "Use the carrier core, which has no limit, fewer rules, or a higher --max-locations.",
   },
+  PROXY_CERTIFICATES_FULL: {
+    meaning:
+      "OpenNJet's map of certificates has room for no more hosts; this one is served with what it had, or the default certificate.",
+    remedy: "Use the carrier core, which has no limit, or one certificate for a wildcard host.",
+  },
   PROXY_BALANCER_LIMIT: {
     meaning:
       "The balancer that OpenNJet brings serves an upstream, but not in all that it asks for; the message says what.",

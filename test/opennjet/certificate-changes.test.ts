@@ -2,22 +2,24 @@
 import { readdirSync, readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
-import { RoutingModel } from "../../controller/model/routing-model.js";
+import { type ObjectChange, RoutingModel } from "../../controller/model/routing-model.js";
 import { silentLogger } from "../../controller/observability/logger.js";
 import { type DynamicMap, OpenNjetApi } from "../../controller/proxies/opennjet/api/index.js";
 import { CertificateFiles } from "../../controller/proxies/opennjet/certificate-files.js";
 import { CertificateMaps } from "../../controller/proxies/opennjet/certificate-maps.js";
 import { certificateTable } from "../../controller/proxies/opennjet/certificate-table.js";
+import { systemClock } from "../../controller/proxies/opennjet/clock.js";
 import { OpenNjetProxy } from "../../controller/proxies/opennjet/opennjet-proxy.js";
 import { Planner } from "../../controller/reconcile/plan-changes.js";
 import { makeFolder } from "../cli/cli-support.js";
 import { ingress, service, tlsSecret } from "../cli/objects.js";
-import { changeOf, parseYaml } from "../model/model-support.js";
+import { changeOf, parseYaml, removalOf } from "../model/model-support.js";
 import { until } from "../nginx/driven-nginx.js";
 import { makeCertificate } from "../support/certificates.js";
 import { patternChecker } from "../support/core.js";
 import { cleanUpAfterEach, cleanup } from "../support/harness.js";
 import { changing } from "./locations-changing.js";
+import { longHost } from "./long-host.js";
 
 cleanUpAfterEach();
 
@@ -28,7 +30,7 @@ const OTHERS = { chain: "/default.crt", key: "/default.key" };
 const MAP = "/api/v1/config/http_dyn_map";
 
 /** A shop that OpenNJet serves without a certificate. */
-async function shop() {
+async function shop(mostHosts?: number) {
   const { double, carrier, calls } = await changing();
   const api = new OpenNjetApi({ origin: double.origin });
   // As the configuration declares them.
@@ -36,16 +38,27 @@ async function shop() {
   const folder = makeFolder();
   const parts = { workers: undefined, logger: silentLogger };
   const files = new CertificateFiles(folder);
-  const certificates = new CertificateMaps({ maps: api.maps, files, others: OTHERS, ...parts });
+  const certificates = new CertificateMaps({
+    maps: api.maps,
+    files,
+    others: OTHERS,
+    ...parts,
+    clock: systemClock,
+    mostHosts,
+  });
   const proxy = new OpenNjetProxy({ carrier, api, certificates, ...parts, release: async () => undefined });
   cleanup(() => proxy.close(0));
 
   const model = new RoutingModel({ checker: patternChecker(), source: "folder" });
   const planner = new Planner();
-  const set = async (...yaml: string[]) => {
-    const changes = yaml.flatMap(parseYaml).map(changeOf);
-    expect((await proxy.apply(planner.planChanges(model.update(changes)))).failures).toEqual([]);
+  /** Gives what was refused. */
+  const change = async (changes: ObjectChange[]) => {
+    const plan = planner.planChanges(model.update(changes));
+    const { failures } = await proxy.apply(plan);
+    model.settle(plan.steps, failures);
+    return failures;
   };
+  const set = async (...yaml: string[]) => expect(await change(yaml.flatMap(parseYaml).map(changeOf))).toEqual([]);
   await proxy.apply(planner.planFull(model.snapshot()));
   await proxy.complete();
   await set(service("one", "127.0.0.1", 9000), tlsSecret("pair", A), ingress("shop", HOST, "one"));
@@ -53,7 +66,10 @@ async function shop() {
   calls();
   return {
     set,
+    change,
     calls,
+    /** What an operator sees of an Ingress. */
+    problems: (name: string) => model.problems({ kind: "Ingress", namespace: "default", name })?.problems,
     /** The maps as a worker has them: by variable, the value of each key. */
     async maps() {
       const maps = (await api.maps.list()).filter(({ keyTo }) => keyTo.startsWith("$njet_certificate"));
@@ -88,7 +104,8 @@ describe("A change of certificates in the carrier locations", () => {
     await set(ingress("shop", HOST, "one"));
     expect(calls()).toEqual([`PUT ${MAP}`]);
     expect((await maps()).$njet_certificate).toEqual({ default: OTHERS.chain });
-    expect(files()).toEqual([]);
+    // For workers that take the map later.
+    expect(files()).toHaveLength(1);
   });
 
   it("changes nothing by any call where a certificate is renewed, and back: it is in the file that the map names", async () => {
@@ -102,5 +119,48 @@ describe("A change of certificates in the carrier locations", () => {
       expect(readFileSync(files()[0] ?? "", "utf8")).toContain(pair.chain.trim());
     }
     expect(await maps()).toEqual(before);
+  });
+
+  it("is refused on its object where the map has all hosts that it can have; the others have theirs, and room that comes is used", async () => {
+    const { set, change, calls, maps, problems } = await shop(2);
+    const host = (letter: string) => `${letter}.example.com`;
+    const [first, second] = ["first", "second"].map((name) => makeCertificate(name, host("a"), host("b"), host("c")));
+    const withTls = (letter: string) => ingress(letter, host(letter), "one", "pair");
+    await set(tlsSecret("pair", first), withTls("a"), withTls("b"));
+    calls();
+    const refused = await change(parseYaml(withTls("c")).map(changeOf));
+    expect(refused).toMatchObject([{ kind: "certificate", piece: host("c"), code: "PROXY_CERTIFICATES_FULL" }]);
+    expect(problems("c")).toMatchObject([{ code: "PROXY_CERTIFICATES_FULL", severity: "warning" }]);
+    expect(problems("c")?.[0]?.message).toContain("use the carrier core");
+    expect(problems("a")).toEqual([]);
+    const hosts = async () => Object.keys((await maps()).$njet_certificate).sort();
+    expect(await hosts()).toEqual([host("a"), host("b"), "default"]);
+    // A renewal needs no room.
+    await set(tlsSecret("other", second), ingress("a", host("a"), "one", "other"));
+    expect(await change(parseYaml(withTls("a")).map(removalOf))).toEqual([]);
+    await set(tlsSecret("pair", second));
+    expect(problems("c")).toEqual([]);
+    expect(await hosts()).toEqual([host("b"), host("c"), "default"]);
+  });
+
+  it("takes names of 253 characters, and wildcards of as many", async () => {
+    const { set, calls, maps } = await shop();
+    const hosts = [longHost("a"), `*.${longHost("b").slice(2)}`];
+    await set(...hosts.map((host, i) => ingress(`shop-${i}`, `"${host}"`, "one", "pair")));
+    expect(calls().filter((call) => call.startsWith("PUT"))).toEqual([`PUT ${MAP}`]);
+    const names = Object.keys((await maps()).$njet_certificate);
+    expect(names).toHaveLength(3);
+    expect(names).toContain(hosts[0]);
+  });
+
+  it("is in force where one host takes the place of another, and the map has as many as before", async () => {
+    const { set, maps, files } = await shop();
+    await set(ingress("shop", HOST, "one", "pair"));
+    await set(ingress("shop", longHost("a"), "one", "pair"));
+    const { $njet_certificate: chain, $njet_certificate_key: key } = await maps();
+    const path = chain[longHost("a")];
+    expect(files()).toContain(path);
+    expect(chain).toEqual({ default: OTHERS.chain, [longHost("a")]: path });
+    expect(key).toEqual({ default: OTHERS.key, [longHost("a")]: path });
   });
 });

@@ -5,6 +5,7 @@ import {
   DEFAULT_OPENNJET_CONFIGURATION,
   openNjetConfiguration,
 } from "../../controller/proxies/opennjet/configuration.js";
+import { CARRIERS } from "../../controller/proxies/opennjet/parts.js";
 
 const OPTIONS = DEFAULT_OPENNJET_CONFIGURATION;
 
@@ -62,6 +63,16 @@ describe("the configurations of OpenNJet", () => {
     );
     expect(sources.length).toBeGreaterThan(10);
     expect(sources.filter((source) => source.length < 2)).toEqual([]);
+  });
+
+  it("have room for the longest names in each map, said before the first one: a map with a name that does not fit is refused whole", () => {
+    for (const carrier of CARRIERS) {
+      const { data } = openNjetConfiguration({ ...OPTIONS, carrier });
+      const [before, bytes] = data.split(/map_hash_bucket_size (\d+);/);
+      expect(before).not.toMatch(/^\s*(map|geo) /m);
+      // A pointer, a length, a name of 253 bytes and its end, and a pointer behind the last one.
+      expect(Number(bytes)).toBeGreaterThanOrEqual(8 + 256 + 8);
+    }
   });
 
   it.each([

@@ -1,7 +1,11 @@
 /** The carrier locations over a double, driven by Kubernetes objects as they change; and the calls that it made. */
 import { RoutingModel } from "../../controller/model/routing-model.js";
 import { BackendsApi, OpenNjetApi } from "../../controller/proxies/opennjet/api/index.js";
-import { LOCATIONS_SERVER_NAME } from "../../controller/proxies/opennjet/configuration.js";
+import {
+  DEFAULT_OPENNJET_CONFIGURATION,
+  LOCATIONS_SERVER_NAME,
+  openNjetConfiguration,
+} from "../../controller/proxies/opennjet/configuration.js";
 import { dataPlane } from "../../controller/proxies/opennjet/data-plane.js";
 import type { LocationsCarrier } from "../../controller/proxies/opennjet/locations/locations-carrier.js";
 import { isMarker } from "../../controller/proxies/opennjet/locations/marker.js";
@@ -31,7 +35,8 @@ export async function changing(maxLocations?: number): Promise<Changing> {
     return { keyFrom: "$remote_addr", keyTo, values: [{ valueFrom: "default", valueTo }] };
   });
   const server = { listens: [ADDRESS], names: [LOCATIONS_SERVER_NAME], body: "location / { return 404; }" };
-  const double = closing(await OpenNjetDouble.start({ configuration: { servers: [server], maps }, workers: 1 }));
+  const configuration = { servers: [server], maps, mapBucket: configuredMapBucket() };
+  const double = closing(await OpenNjetDouble.start({ configuration, workers: 1 }));
   const api = closing(new OpenNjetApi({ origin: double.origin }));
   const backends = new BackendsApi({ origin: double.backendsOrigin, token: DOUBLE_TOKEN });
   const http = double.port(ADDRESS);
@@ -73,6 +78,13 @@ export async function changing(maxLocations?: number): Promise<Changing> {
       return made;
     },
   };
+}
+
+/** What njet.conf has; undefined where it leaves that to OpenNJet. */
+function configuredMapBucket(): number | undefined {
+  const { data } = openNjetConfiguration({ ...DEFAULT_OPENNJET_CONFIGURATION, carrier: "locations" });
+  const [, bytes] = /map_hash_bucket_size (\d+);/.exec(data) ?? [];
+  return bytes === undefined ? undefined : Number(bytes);
 }
 
 /** What drives a carrier by objects, and the model that it does so by. */

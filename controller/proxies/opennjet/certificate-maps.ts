@@ -1,8 +1,12 @@
 import type { Logger } from "../../observability/logger.js";
 import type { PlanStep } from "../../reconcile/plan.js";
-import { type OpenNjetApi, OpenNjetApiError } from "./api/index.js";
+import { failureOf } from "../plan-step.js";
+import type { ApplyFailure } from "../proxy.js";
+import { type OpenNjetApi, OpenNjetApiError, PartlyAppliedError } from "./api/index.js";
 import type { CertificateFiles, CertificatePair } from "./certificate-files.js";
-import { type CertificateTable, canStand, certificateTable, type FilePair, versionAmong } from "./certificate-table.js";
+import { type CertificateTable, canStand, certificateTable, type FilePair, isAmong } from "./certificate-table.js";
+import type { Clock } from "./clock.js";
+import type { MapSwitch } from "./map-switch.js";
 
 /** Beyond so many hosts a change of the map takes OpenNJet seconds. */
 export const MOST_MAP_HOSTS = 1_000;
@@ -18,24 +22,35 @@ const LATE_LOOK = 200;
 const SAID = 2;
 /** How long a change that timed out may take to come into force, in milliseconds. */
 const LATE = 15_000;
+/**
+ * How long files that the map no longer names stay, in milliseconds, where workers have nothing but the map: each takes a change in
+ * its own time, and nobody tells when.
+ */
+const FILES_KEPT = 60_000;
 
-/** Tells the workers which version of the map to rely on. */
-export interface MapSwitch {
-  /**
-   * With undefined no worker relies on the map once this resolves. With a version, a worker does as soon as it has seen that
-   * version itself.
-   */
-  set(version: string | undefined): Promise<void>;
+/** Workers have nothing but the map, and it has as many hosts as it can be changed in time with. */
+class CertificateLimitError extends Error {
+  readonly code = "PROXY_CERTIFICATES_FULL";
+
+  constructor(most: number) {
+    super(
+      `${most} hosts have a certificate already, which are all that --carrier locations has room for; use the carrier core`,
+    );
+  }
 }
 
+/** What is asked of the dynamic map API. */
+export type MapsApi = Pick<OpenNjetApi["maps"], "list" | "replace">;
+
 export interface CertificateMapsParts {
-  maps: OpenNjetApi["maps"];
+  maps: MapsApi;
   files: CertificateFiles;
   /** Undefined: workers have nothing but the map. */
   workers: MapSwitch | undefined;
   /** For names without a certificate. */
   others: FilePair;
   logger: Logger;
+  clock: Clock;
   mostHosts?: number;
 }
 
@@ -47,80 +62,129 @@ export interface CertificateMapsParts {
  */
 export class CertificateMaps {
   private readonly wanted = new Map<string, CertificatePair>();
-  private inStep = false;
+  /** Raised by whatever may make map and workers differ from what is wanted. */
+  private revision = 0;
+  /** The last revision that map and workers were brought to. */
+  private reached: number | undefined;
   private started = false;
   private stopped = false;
+  /** A plan is being carried out: workers are to answer by themselves. */
+  private held = false;
   private failures = 0;
-  private timer: NodeJS.Timeout | undefined;
+  /** Takes back what waits for its time. */
+  private cancel: (() => void) | undefined;
+  /** Ends a sleep. */
+  private wake: (() => void) | undefined;
   private running: Promise<void> | undefined;
   private wait = FIRST_WAIT;
   private readonly most: number;
+  /** When files that the map does not name may go; undefined where they are gone. */
+  private tidyAt: number | undefined;
 
   constructor(private readonly parts: CertificateMapsParts) {
     this.most = parts.mostHosts ?? MOST_MAP_HOSTS;
+    this.tidyLater();
   }
 
   /** True once the map says what it should, and workers may rely on it. */
   get settled(): boolean {
-    return this.inStep;
+    return this.reached === this.revision;
   }
 
-  /** Before a plan that changes certificates is carried out. */
-  async before(steps: readonly PlanStep[]): Promise<void> {
-    if (!steps.some(isOfCertificate)) return;
-    this.inStep = false;
-    await this.running;
-    await this.leave();
+  /** True once handshakes get their certificates: by workers that can do without the map, or since the map was in step for the first time. */
+  get serving(): boolean {
+    return this.parts.workers !== undefined || this.reached !== undefined;
   }
 
-  /** After the plan, with the steps that were not refused. `full`: what they do not name goes. */
-  async after(steps: readonly PlanStep[], full: boolean): Promise<void> {
-    if (full) this.wanted.clear();
-    let changed = full;
-    for (const step of steps) {
-      if (step.step === "set-certificate") this.wanted.set(step.certificate.host, step.certificate);
-      else if (step.step === "remove-certificate") this.wanted.delete(step.host);
-      else continue;
-      changed = true;
+  /**
+   * Before a plan that changes certificates is carried out: from when this resolves until `after`, no worker relies on the map. Waits
+   * for an OpenNJet that is away; rejects only once this is stopped.
+   */
+  async before(steps: readonly PlanStep[], full: boolean): Promise<void> {
+    if (this.parts.workers === undefined || !(full || steps.some(isOfCertificate))) return;
+    this.held = true;
+    this.revision++;
+    while (this.running !== undefined) await this.running;
+    for (let wait = FIRST_WAIT; ; wait = Math.min(LONGEST_WAIT, wait * 2)) {
+      try {
+        await this.leave();
+        return;
+      } catch (error) {
+        if (this.stopped) throw error;
+        await this.sleep(wait);
+      }
     }
-    if (!changed || !this.started) return;
-    this.inStep = false;
+  }
+
+  /**
+   * After the plan, or what became of it, with the steps that were not refused. `full`: what they do not name goes. Resolves with what
+   * there is no room for, where workers have nothing but the map.
+   */
+  async after(steps: readonly PlanStep[], full: boolean): Promise<ApplyFailure[]> {
+    const changed = full || this.held || steps.some(isOfCertificate);
+    this.held = false;
+    if (full) this.wanted.clear();
+    const failures = this.take(steps);
+    if (!changed) return failures;
+    this.revision++;
+    if (!this.started) return failures;
     if (this.parts.workers === undefined) await this.settleNow();
     else this.later(QUIET);
+    return failures;
   }
 
-  /** From now on the map is kept in step. */
-  start(): void {
+  /** From now on the map is kept in step. Resolves when that was tried once, where workers have nothing but the map. */
+  async start(): Promise<void> {
     this.started = true;
-    this.later(0);
+    if (this.parts.workers === undefined) await this.settleNow();
+    else this.later(0);
   }
 
   /** OpenNJet has been started anew: it has no map, and its workers rely on none. */
   restarted(): void {
-    this.inStep = false;
+    this.revision++;
     if (this.started) this.later(0);
   }
 
   async stop(): Promise<void> {
     this.stopped = true;
-    clearTimeout(this.timer);
-    await this.running;
+    this.cancel?.();
+    this.wake?.();
+    while (this.running !== undefined) await this.running;
+  }
+
+  private take(steps: readonly PlanStep[]): ApplyFailure[] {
+    for (const step of steps) if (step.step === "remove-certificate") this.wanted.delete(step.host);
+    const failures: ApplyFailure[] = [];
+    for (const step of steps) {
+      if (step.step !== "set-certificate") continue;
+      const { host } = step.certificate;
+      const isFull = this.parts.workers === undefined && this.wanted.size >= this.most && !this.wanted.has(host);
+      if (isFull) failures.push(failureOf(step, new CertificateLimitError(this.most)));
+      else this.wanted.set(host, step.certificate);
+    }
+    return failures;
   }
 
   private later(milliseconds: number): void {
     if (this.stopped) return;
-    clearTimeout(this.timer);
-    this.timer = setTimeout(() => void this.settleNow(), milliseconds);
+    this.cancel?.();
+    this.cancel = this.parts.clock.after(milliseconds, () => void this.settleNow());
   }
 
   private async settleNow(): Promise<void> {
-    await this.running;
-    if (this.stopped) return;
-    clearTimeout(this.timer);
-    this.running = this.settle().then(
-      () => this.succeeded(),
-      (error: unknown) => this.failed(error),
-    );
+    // Others may wait for the same, and be faster.
+    while (this.running !== undefined) await this.running;
+    if (this.stopped || this.held) return;
+    this.cancel?.();
+    this.running = this.settle()
+      .then(
+        () => this.succeeded(),
+        (error: unknown) => this.failed(error),
+      )
+      .finally(() => {
+        this.running = undefined;
+      });
     await this.running;
   }
 
@@ -128,7 +192,7 @@ export class CertificateMaps {
     if (this.failures > SAID) this.parts.logger.info("the map of certificates is in step again");
     this.failures = 0;
     this.wait = FIRST_WAIT;
-    if (this.timer === undefined || this.inStep) this.later(LOOK);
+    this.later(this.settled ? LOOK : 0);
   }
 
   private failed(error: unknown): void {
@@ -143,20 +207,39 @@ export class CertificateMaps {
 
   /** Brings files, map and workers to what is wanted, if they differ. */
   private async settle(): Promise<void> {
+    let { revision } = this;
     const hosts = this.hosts();
     const { files, others, maps } = this.parts;
     const table = certificateTable(new Map([...hosts.keys()].map((host) => [host, files.pathOf(host)])), others);
-    const now = versionAmong(await maps.list(), table);
-    if (this.inStep && now === table.version) return;
-    if (this.inStep) this.parts.logger.warn("opennjet has lost the map of certificates, which is repaired");
-    this.inStep = false;
+    const there = isAmong(table, await maps.list());
+    if (this.settled) {
+      if (there) return await this.tidy(hosts);
+      this.parts.logger.warn("opennjet has lost the map of certificates, which is repaired");
+      revision = ++this.revision;
+    }
     await this.leave();
     for (const [host, pair] of hosts) if (!(await files.holds(host, pair))) await files.write(host, pair);
-    if (now !== table.version) await this.replace(table);
+    if (!there) {
+      await this.replace(table);
+      this.tidyLater();
+    }
     // With an empty map each worker answers by itself.
     if (hosts.size > 0) await this.parts.workers?.set(table.version);
+    await this.tidy(hosts);
+    this.reached = revision;
+  }
+
+  private tidyLater(): void {
+    const { workers, clock } = this.parts;
+    this.tidyAt = clock.now() + (workers === undefined ? FILES_KEPT : 0);
+  }
+
+  /** Takes away the files of other hosts, where no worker can have a map any more that names them. */
+  private async tidy(hosts: ReadonlyMap<string, CertificatePair>): Promise<void> {
+    const { files, clock } = this.parts;
+    if (this.tidyAt === undefined || clock.now() < this.tidyAt) return;
     await files.keepOnly(hosts.keys());
-    this.inStep = true;
+    this.tidyAt = undefined;
   }
 
   /** The hosts that stand in the map; none where there are more than it should have, and workers can do without. */
@@ -168,22 +251,40 @@ export class CertificateMaps {
 
   /** Sends the table, and looks whether it is there where the answer does not tell. */
   private async replace(table: CertificateTable): Promise<void> {
-    const { maps } = this.parts;
+    const { maps, clock } = this.parts;
     try {
       await maps.replace(table.maps);
     } catch (error) {
-      if (!(error instanceof OpenNjetApiError && error.mayHaveApplied)) throw error;
-      const latest = performance.now() + LATE;
-      while (
-        (await maps.list().then(
-          (list) => versionAmong(list, table),
-          () => undefined,
-        )) !== table.version
-      ) {
-        if (this.stopped || performance.now() > latest) throw error;
-        await new Promise((resolve) => setTimeout(resolve, LATE_LOOK));
+      // What was refused of a change that is partly in force does not come later.
+      const mayCome =
+        error instanceof OpenNjetApiError && error.mayHaveApplied && !(error instanceof PartlyAppliedError);
+      if (!mayCome) throw error;
+      const latest = clock.now() + LATE;
+      while (!(await this.hasCome(table))) {
+        // A plan does not wait for it.
+        if (this.stopped || this.held || clock.now() > latest) throw error;
+        await this.sleep(LATE_LOOK);
       }
     }
+  }
+
+  private async hasCome(table: CertificateTable): Promise<boolean> {
+    return await this.parts.maps.list().then(
+      (maps) => isAmong(table, maps),
+      () => false,
+    );
+  }
+
+  /** For so many milliseconds, or until this is stopped. */
+  private async sleep(milliseconds: number): Promise<void> {
+    if (this.stopped) return;
+    await new Promise<void>((resolve) => {
+      const cancel = this.parts.clock.after(milliseconds, resolve);
+      this.wake = () => {
+        cancel();
+        resolve();
+      };
+    });
   }
 
   private async leave(): Promise<void> {

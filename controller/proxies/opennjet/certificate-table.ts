@@ -5,7 +5,7 @@ import type { DynamicMap, MapValue } from "./api/index.js";
 export const CERTIFICATE_MAPS = {
   certificate: "njet_certificate",
   key: "njet_certificate_key",
-  /** Has no other value than the version of the table. It comes last, so who sees it has the others. */
+  /** Has no other value than the version of the table. It may be there where the others were refused: each map is taken by itself. */
   version: "njet_certificate_map",
 } as const;
 
@@ -50,14 +50,14 @@ export function certificateTable(files: ReadonlyMap<string, string>, others: Fil
   return { version, maps: [...tables, map(CERTIFICATE_MAPS.version, [{ valueFrom: "default", valueTo: version }])] };
 }
 
-/** The version of the table that is among the maps of an OpenNJet; undefined for none, or one whose maps are not all there. */
-export function versionAmong(maps: readonly DynamicMap[], wanted: CertificateTable): string | undefined {
-  const found = (keyTo: string) => maps.find((map) => map.keyTo === keyTo && map.keyFrom === SOURCE);
-  const whole = wanted.maps.every((map) => found(map.keyTo)?.values.length === map.values.length);
-  const version = found(`$${CERTIFICATE_MAPS.version}`)?.values.find(
-    ({ valueFrom }) => valueFrom === "default",
-  )?.valueTo;
-  return whole ? version || undefined : undefined;
+/** Whether the maps of an OpenNJet are those of the table, in every value. */
+export function isAmong(table: CertificateTable, maps: readonly DynamicMap[]): boolean {
+  return table.maps.every(({ keyFrom, keyTo, values }) => {
+    const found = maps.find((map) => map.keyTo === keyTo && map.keyFrom === keyFrom)?.values;
+    if (found?.length !== values.length) return false;
+    const there = new Map(found.map(({ valueFrom, valueTo }) => [valueFrom, valueTo]));
+    return values.every(({ valueFrom, valueTo }) => there.get(valueFrom) === valueTo);
+  });
 }
 
 function pattern(host: string): string {

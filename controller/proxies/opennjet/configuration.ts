@@ -66,6 +66,11 @@ const NO_TOPICS = "/dev/null";
 const CONTROL_FILE = "njet_ctrl.conf";
 /** Where the data plane keeps what it counts for `/stats`. */
 const STATS_ZONE = "vhost_traffic_status_zone shared:njet_kic_stats:8m;";
+/**
+ * Before all maps. OpenNJet refuses a map as a whole for one name that does not fit in a bucket, which are those of more than 46
+ * bytes without this; a name of 253 takes 272 bytes.
+ */
+const MAP_HASH = ["map_hash_bucket_size 512;", "map_hash_max_size 4096;"];
 /** A map of 10,000 hosts has 3 MB; the modules themselves read 5 MiB. */
 const MOST_API_BODY = "client_max_body_size 5m;";
 
@@ -101,6 +106,7 @@ function dataPlane(options: OpenNjetConfigurationOptions): string {
       ],
       http: [
         "variables_hash_max_size 2048;",
+        ...MAP_HASH,
         `dyn_kv_conf ${NO_TOPICS};`,
         ...(stats === undefined ? [] : [STATS_ZONE]),
         ...(withMaps ? certificateMaps(defaultCertificate) : []),

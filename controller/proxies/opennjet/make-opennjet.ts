@@ -14,6 +14,7 @@ import { chooseWorkerUser } from "../nginx/worker-user.js";
 import { OpenNjetApi } from "./api/index.js";
 import { CertificateFiles } from "./certificate-files.js";
 import { CertificateMaps } from "./certificate-maps.js";
+import { systemClock } from "./clock.js";
 import { controlFile, openNjetConfiguration } from "./configuration.js";
 import { locationsCarrier } from "./make-locations.js";
 import { mapSwitch } from "./map-switch.js";
@@ -127,6 +128,7 @@ export async function ownOpenNjet(
       workers: options.carrier === "locations" ? undefined : mapSwitch(beside, logger),
       others: files,
       logger,
+      clock: systemClock,
     });
     let proxy: OpenNjetProxy | undefined;
     const makeRunner = (onRestart: () => void) =>

@@ -1,7 +1,15 @@
 import type { Logger } from "../../observability/logger.js";
 import type { ControlClient } from "../nginx/control-client.js";
 import { makePiece } from "../nginx/piece.js";
-import type { MapSwitch } from "./certificate-maps.js";
+
+/** Tells the workers which version of the map to rely on. */
+export interface MapSwitch {
+  /**
+   * With undefined no worker relies on the map once this resolves. With a version, a worker does as soon as it has seen that
+   * version itself.
+   */
+  set(version: string | undefined): Promise<void>;
+}
 
 /** `CERTIFICATE_MAP` of balancer/state/record.lua. In no checksum and no journal: a fresh OpenNJet relies on nothing. */
 const CERTIFICATE_MAP = 10;

@@ -53,21 +53,26 @@ export class OpenNjetProxy implements DrivenProxy {
 
   apply(plan: Plan): Promise<{ generation: string; failures: ApplyFailure[] }> {
     return this.inTurn(async () => {
-      const { carrier, certificates } = this.parts;
-      await certificates.before(plan.steps);
-      const result = await carrier.apply(plan);
-      await certificates.after(
-        plan.steps.filter((step) => !isRefused(step, result.failures)),
-        plan.full,
-      );
-      return result;
+      const { carrier, certificates, logger } = this.parts;
+      let result: Awaited<ReturnType<CarrierProxy["apply"]>>;
+      try {
+        await certificates.before(plan.steps, plan.full);
+        result = await carrier.apply(plan);
+      } catch (error) {
+        await certificates.after([], false);
+        throw error;
+      }
+      const taken = plan.steps.filter((step) => !isRefused(step, result.failures));
+      const refused = await certificates.after(taken, plan.full);
+      for (const failure of refused) logger.warn("step refused", { ...failure });
+      return { ...result, failures: [...result.failures, ...refused] };
     });
   }
 
   complete(): Promise<void> {
     return this.inTurn(async () => {
       await this.parts.carrier.complete?.();
-      this.parts.certificates.start();
+      await this.parts.certificates.start();
     });
   }
 
@@ -75,8 +80,11 @@ export class OpenNjetProxy implements DrivenProxy {
     this.parts.carrier.setPeerStates(states);
   }
 
+  /** It serves from when its carrier does, and handshakes get their certificates. */
   state(): { generation: string; serving: boolean } {
-    return this.parts.carrier.state();
+    const { carrier, certificates } = this.parts;
+    const { generation, serving } = carrier.state();
+    return { generation, serving: serving && certificates.serving };
   }
 
   metrics(prefix: string, version: string): MetricsSource[] {

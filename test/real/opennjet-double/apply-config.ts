@@ -73,6 +73,8 @@ function applyMap(state: PlaneState, entry: MapEntry): string | undefined {
   if (!["", "add", "del"].includes(type)) return `unknow type:${type}`;
   if (type === "del") return removeMap(state, named, same, keyFrom, variable);
   if (same) {
+    // Its own words for a hash that can't be built.
+    if (!fits(entry, state.mapBucket)) return ` not find map,keyFrom:${keyFrom}!`;
     replaceValues(same, entry);
     return undefined;
   }
@@ -84,6 +86,12 @@ function applyMap(state: PlaneState, entry: MapEntry): string | undefined {
   }
   state.maps.push(planeMap(entry, false));
   return undefined;
+}
+
+/** `njt_hash_init`: an element is a pointer, a length and the name, aligned to pointers; another pointer ends the bucket. */
+function fits({ values }: MapEntry, bucket: number): boolean {
+  const names = values.map(({ valueFrom }) => valueFrom).filter((name) => name !== "default" && !name.startsWith("~"));
+  return names.every((name) => 8 + Math.ceil((Buffer.byteLength(name) + 2) / 8) * 8 + 8 <= bucket);
 }
 
 function removeMap(

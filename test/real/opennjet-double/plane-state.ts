@@ -38,6 +38,7 @@ export class PlaneState {
   readonly servers: PlaneServer[] = [];
   readonly upstreams = new Map<string, { isStatic: boolean }>();
   readonly maps: PlaneMap[] = [];
+  readonly mapBucket: number;
   readonly limits = new Map<string, Record<string, unknown>>();
   split?: { key: string; variable: string; shares: Record<string, number> };
 
@@ -62,6 +63,7 @@ export class PlaneState {
     }
     for (const name of Object.keys(configuration.upstreams ?? {})) this.upstreams.set(name, { isStatic: true });
     for (const map of configuration.maps ?? []) this.maps.push(planeMap(map, true));
+    this.mapBucket = configuration.mapBucket ?? 64;
     if (configuration.split) this.split = structuredClone(configuration.split);
   }
 

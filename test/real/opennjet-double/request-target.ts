@@ -59,9 +59,10 @@ export function bytesOf(text: string): string {
 /** A pattern of PCRE over bytes, as far as JavaScript reads it alike. Throws SyntaxError. */
 export function pcre(pattern: string, ignoreCase: boolean): RegExp {
   if (/[*+?}]\+|\(\?>/.test(pattern)) throw new SyntaxError("a pattern that can't be tried here");
-  const text = pattern.replaceAll(/\\([\s\S])/g, (whole, c: string) => {
+  const inside = pattern.startsWith("(?i)");
+  const text = pattern.slice(inside ? 4 : 0).replaceAll(/\\([\s\S])/g, (whole, c: string) => {
     if (c === "A") return "^";
     return c === "z" ? "(?![\\s\\S])" : whole;
   });
-  return new RegExp(text, ignoreCase ? "i" : "");
+  return new RegExp(text, ignoreCase || inside ? "i" : "");
 }

@@ -5,6 +5,8 @@ export interface StaticConfiguration {
   servers: StaticServer[];
   upstreams?: Record<string, StaticUpstream>;
   maps?: MapEntry[];
+  /** `map_hash_bucket_size`; 64 without. */
+  mapBucket?: number;
   /** The one `split_clients_2`: its variable, its key, its shares in percent. */
   split?: { key: string; variable: string; shares: Record<string, number> };
 }

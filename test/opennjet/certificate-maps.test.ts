@@ -1,0 +1,250 @@
+/** What workers have of their certificates while the map of them changes: over a double, with a clock that stands still. */
+import { describe, expect, it } from "vitest";
+import { MetricsPage } from "../../controller/observability/metrics-page.js";
+import { MetricsServer } from "../../controller/observability/metrics-server.js";
+import type { MapsApi } from "../../controller/proxies/opennjet/certificate-maps.js";
+import { OpenNjetProxy } from "../../controller/proxies/opennjet/opennjet-proxy.js";
+import type { ApplyFailure } from "../../controller/proxies/proxy.js";
+import { makeCertificate } from "../support/certificates.js";
+import { cleanUpAfterEach, closing } from "../support/harness.js";
+import { ask } from "../support/http-client.js";
+import { certificateStep, planOf } from "../support/plans.js";
+import { type DrivenMapsOptions, drivenMaps } from "./driven-maps.js";
+
+cleanUpAfterEach();
+
+const HOST = "shop.example.com";
+const A = makeCertificate("A", HOST);
+const B = makeCertificate("B", HOST);
+
+/** Long enough for what a look would do, which is a matter of milliseconds. */
+const A_WHILE = 300;
+
+/** A proxy whose carrier takes what `meanwhile` takes for a plan, and always serves. */
+function proxyOver(
+  { api, certificates, logger }: Awaited<ReturnType<typeof drivenMaps>>,
+  meanwhile: () => Promise<ApplyFailure[]> = async () => [],
+): OpenNjetProxy {
+  return new OpenNjetProxy({
+    carrier: {
+      listen: async () => undefined,
+      addresses: () => ({ http: undefined, https: undefined }),
+      metrics: () => [],
+      apply: async ({ generation }) => ({ generation, failures: await meanwhile() }),
+      setPeerStates: () => undefined,
+      state: () => ({ generation: "", serving: true }),
+      close: async () => undefined,
+    },
+    api,
+    certificates,
+    workers: undefined,
+    logger,
+    release: async () => undefined,
+  });
+}
+
+/** Workers that can do without the map, with HOST in it, and a carrier whose plans take what a test does meanwhile. */
+async function withOwnWorkers(options: DrivenMapsOptions = {}) {
+  /** What workers were told, in order: a version, or undefined. */
+  const told: (string | undefined)[] = [];
+  const carrier = { meanwhile: async (): Promise<ApplyFailure[]> => [], refusesToHear: 0 };
+  const workers = {
+    async set(version: string | undefined) {
+      if (carrier.refusesToHear-- > 0) throw new Error("nobody answers");
+      told.push(version);
+    },
+  };
+  const maps = await drivenMaps({ ...options, workers });
+  const proxy = proxyOver(maps, () => carrier.meanwhile());
+  await proxy.complete();
+  await proxy.apply(planOf(certificateStep(HOST, A)));
+  maps.clock.advance(100);
+  await maps.until(() => maps.certificates.settled);
+  expect(told.at(-1)).toMatch(/^[0-9a-f]{16}$/);
+  return { ...maps, proxy, carrier, told };
+}
+
+describe("Workers that can answer by themselves", () => {
+  it("are off the map as long as a plan with certificates is carried out, however long that takes", async () => {
+    const { proxy, carrier, told, clock, certificates, until, contents } = await withOwnWorkers();
+    const version = told.at(-1);
+    let during: typeof told = [];
+    carrier.meanwhile = async () => {
+      // Longer than from one look to the next.
+      for (let second = 0; second < 11; second++) clock.advance(1_000);
+      await new Promise((resolve) => setTimeout(resolve, A_WHILE));
+      during = [...told];
+      return [];
+    };
+    await proxy.apply(planOf(certificateStep(HOST, B)));
+    expect(during.at(-1)).toBe(undefined);
+    expect(told.at(-1)).toBe(undefined);
+    clock.advance(100);
+    await until(() => certificates.settled);
+    expect(told.at(-1)).toBe(version);
+    expect(contents()).toEqual([`${B.chain.trim()}\n${B.key.trim()}\n`]);
+  });
+
+  it.each([
+    [
+      "is refused",
+      async (): Promise<ApplyFailure[]> => [
+        { kind: "certificate", piece: HOST, code: "PROXY_STEP_FAILED", message: "" },
+      ],
+    ],
+    ["fails", () => Promise.reject(new Error("the carrier is broken"))],
+  ])("are back on the map after a plan that %s", async (_title, meanwhile) => {
+    const { proxy, carrier, told, clock, certificates, until, contents } = await withOwnWorkers();
+    const version = told.at(-1);
+    carrier.meanwhile = meanwhile;
+    await proxy.apply(planOf(certificateStep(HOST, B))).catch(() => undefined);
+    expect(told.at(-1)).toBe(undefined);
+    clock.advance(100);
+    await until(() => certificates.settled);
+    expect(told.at(-1)).toBe(version);
+    expect(contents()).toEqual([`${A.chain.trim()}\n${A.key.trim()}\n`]);
+  });
+
+  it("answer by themselves where there are more hosts than the map can have, and from the map when there are less again", async () => {
+    const { proxy, told, clock, certificates, until, hosts, files } = await withOwnWorkers({ mostHosts: 2 });
+    const names = [HOST, "b.example.com", "c.example.com"];
+    const settle = async () => {
+      clock.advance(100);
+      await until(() => certificates.settled);
+    };
+    expect((await proxy.apply(planOf(...names.map((name) => certificateStep(name, A))))).failures).toEqual([]);
+    await settle();
+    expect(told.at(-1)).toBe(undefined);
+    expect(hosts()).toEqual([]);
+    expect(files()).toEqual([]);
+    await proxy.apply(planOf({ step: "remove-certificate", host: names[2] }));
+    await settle();
+    expect(told.at(-1)).not.toBe(undefined);
+    expect(hosts()?.sort()).toEqual(names.slice(0, 2).sort());
+    expect(files()).toHaveLength(2);
+  });
+
+  it("that do not answer are waited for before a plan is carried out, and nothing of it is lost", async () => {
+    const { proxy, carrier, told, clock, certificates, until, contents } = await withOwnWorkers();
+    carrier.refusesToHear = 3;
+    let begun = false;
+    carrier.meanwhile = async () => {
+      begun = true;
+      return [];
+    };
+    const applied = proxy.apply(planOf(certificateStep(HOST, B)));
+    for (const wait of [100, 200, 400]) {
+      await until(() => clock.waits(wait));
+      expect(begun).toBe(false);
+      clock.advance(wait);
+    }
+    expect((await applied).failures).toEqual([]);
+    clock.advance(100);
+    await until(() => certificates.settled);
+    expect(told.at(-1)).not.toBe(undefined);
+    expect(contents()).toEqual([`${B.chain.trim()}\n${B.key.trim()}\n`]);
+  });
+
+  it("are told of the map once more where OpenNJet is started anew while they are told of it", async () => {
+    const { proxy, told, clock, certificates, until } = await withOwnWorkers();
+    await proxy.apply(planOf(certificateStep("other.example.com", A)));
+    clock.advance(100);
+    certificates.restarted();
+    await until(() => told.at(-1) !== undefined);
+    expect(certificates.settled).toBe(false);
+    told.length = 0;
+    await until(() => clock.waits(0));
+    clock.advance(0);
+    await until(() => certificates.settled);
+    expect(told.at(-1)).not.toBe(undefined);
+  });
+});
+
+describe("Workers that have nothing but the map", () => {
+  it("fail no handshake where they take it late: files that it no longer names stay for a minute", async () => {
+    const { double, certificates, clock, until, files, shown } = await drivenMaps();
+    await certificates.start();
+    const wildcard = certificateStep("*.example.com", makeCertificate("wildcard", "*.example.com"));
+    await certificates.after([certificateStep(HOST, A), wildcard], false);
+    expect(await shown(HOST)).toBe("A");
+    double.faults.workersWait = true;
+    await certificates.after([{ step: "remove-certificate", host: HOST }], false);
+    expect(certificates.settled).toBe(true);
+    for (let looks = 0; looks < 5; looks++) {
+      expect(await shown(HOST)).toBe("A");
+      await until(() => clock.waits(10_000));
+      clock.advance(10_000);
+    }
+    await until(() => clock.waits(10_000));
+    expect(await shown(HOST)).toBe("A");
+    double.plane.deliver();
+    expect(await shown(HOST)).toBe("wildcard");
+    clock.advance(10_000);
+    await until(() => files().length === 1);
+    expect(await shown(HOST)).toBe("wildcard");
+  });
+});
+
+describe("Readiness", () => {
+  it("waits, where workers have nothing but the map, until it was in step once; and no longer than that", async () => {
+    let gate: Promise<void> | undefined;
+    let open: () => void = () => undefined;
+    const around = (maps: MapsApi): MapsApi => ({
+      list: () => maps.list(),
+      async replace(list) {
+        await gate;
+        await maps.replace(list);
+      },
+    });
+    const close = () => {
+      gate = new Promise((resolve) => {
+        open = resolve;
+      });
+    };
+    const maps = await drivenMaps({ around });
+    const proxy = proxyOver(maps);
+    const page = new MetricsPage([], 1000);
+    const server = closing(new MetricsServer({ page, logger: maps.logger, ready: () => proxy.state().serving }));
+    const { port } = await server.listen("127.0.0.1", 0);
+    const ready = async () => (await ask(port, { path: "/readyz" })).status === 200;
+
+    close();
+    await proxy.apply(planOf(certificateStep(HOST, A)));
+    const completed = proxy.complete();
+    expect(await maps.shown(HOST)).toBe("default");
+    expect(await ready()).toBe(false);
+    open();
+    await completed;
+    expect(await ready()).toBe(true);
+    expect(await maps.shown(HOST)).toBe("A");
+
+    close();
+    const applied = proxy.apply(planOf(certificateStep("other.example.com", A)));
+    expect(await ready()).toBe(true);
+    open();
+    await applied;
+  });
+
+  it("does not wait for the map where workers can do without it", async () => {
+    const around = (maps: MapsApi): MapsApi => ({
+      list: () => maps.list(),
+      replace: () => new Promise(() => undefined),
+    });
+    const maps = await drivenMaps({ around, workers: { set: async () => undefined } });
+    const proxy = proxyOver(maps);
+    await proxy.apply(planOf(certificateStep(HOST, A)));
+    await proxy.complete();
+    expect(proxy.state().serving).toBe(true);
+  });
+
+  it("comes by itself where the first try fails", async () => {
+    const maps = await drivenMaps();
+    const proxy = proxyOver(maps);
+    maps.double.faults.answer = '{"code":4,"msg":"no"}';
+    await proxy.complete();
+    expect(proxy.state().serving).toBe(false);
+    maps.double.faults.answer = undefined;
+    maps.clock.advance(100);
+    await maps.until(() => proxy.state().serving);
+  });
+});
