@@ -6,13 +6,15 @@
  * beyond that (quotes, tests for files) is refused here: nobody who is tested with this writes it.
  */
 
+import { type PcrePattern, pcrePattern } from "./pcre.js";
+
 /** The value of a variable (named without its dollar sign) for a request, each byte a character; empty where it is absent. */
 export type VariableReader = (name: string) => string;
 
 export type Comparison = "=" | "!=" | "~" | "~*" | "!~" | "!~*";
 
 export type ConditionTree =
-  | { kind: "comparison"; variable: string; comparison: Comparison; value: string; pattern?: RegExp }
+  | { kind: "comparison"; variable: string; comparison: Comparison; value: string; pattern?: PcrePattern }
   /** The variable is neither empty nor `0`. */
   | { kind: "truth"; variable: string }
   | { kind: "and" | "or"; left: ConditionTree; right: ConditionTree };
@@ -129,20 +131,11 @@ function comparisonOf(text: string): ConditionTree {
   return { ...compared, pattern: patternOf(value, comparison.endsWith("*")) };
 }
 
-/** A pattern of PCRE, over bytes and without options, as far as JavaScript reads it alike. */
-function patternOf(value: string, ignoreCase: boolean): RegExp {
-  // A possessive quantifier, an atomic group, a recursion: JavaScript refuses or misreads them.
-  if (/[*+?}]\+|\(\?>|\(\?[R&|]/.test(value)) throw new ConditionError("a pattern that can't be tried here");
-  const text = value.replaceAll(/\\(.)/g, (whole, c: string) => {
-    if (c === "A") return "^";
-    if (c === "z") return "(?![\\s\\S])";
-    if (/[xbBdDsSwW.\-/^$|()[\]*+?]/.test(c)) return whole;
-    throw new ConditionError(`the escape ${whole} can't be tried here`);
-  });
+function patternOf(value: string, ignoreCase: boolean): PcrePattern {
   try {
-    return new RegExp(text, ignoreCase ? "i" : "");
-  } catch {
-    throw new ConditionError("a pattern that does not compile");
+    return pcrePattern(value, ignoreCase);
+  } catch (error) {
+    throw new ConditionError(error instanceof Error ? error.message : "a pattern that does not compile");
   }
 }
 

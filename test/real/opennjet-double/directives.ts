@@ -1,6 +1,6 @@
 import { ConditionError, type ConditionTree, parseCondition } from "./conditions.js";
 import { ConfigurationError, type Directive } from "./configuration-text.js";
-import { pcre } from "./request-target.js";
+import { type PcrePattern, pcrePattern } from "./pcre.js";
 
 /** Directives that a location can have here, with the number of their arguments. Others are unknown, as in an OpenNJet without the module. */
 const IN_LOCATION: Record<string, [least: number, most: number]> = {
@@ -66,7 +66,7 @@ export interface ParsedLocation {
   rule: LocationRule;
   name: string;
   condition?: ConditionTree;
-  pattern?: RegExp;
+  pattern?: PcrePattern;
   directives: Directive[];
   locations: ParsedLocation[];
 }
@@ -122,7 +122,7 @@ function headOf(args: string[], written: string[], line: number): Omit<ParsedLoc
   const name = args[args.length - 1];
   if (!rule.startsWith("~")) return { rule, name };
   try {
-    return { rule, name, pattern: pcre(name, rule === "~*") };
+    return { rule, name, pattern: pcrePattern(name, rule === "~*") };
   } catch {
     throw new ConfigurationError(`pcre2_compile() failed in "${name}"`, line);
   }

@@ -55,14 +55,3 @@ export function escapePath(path: string): string {
 export function bytesOf(text: string): string {
   return Buffer.from(text, "utf8").toString("latin1");
 }
-
-/** A pattern of PCRE over bytes, as far as JavaScript reads it alike. Throws SyntaxError. */
-export function pcre(pattern: string, ignoreCase: boolean): RegExp {
-  if (/[*+?}]\+|\(\?>/.test(pattern)) throw new SyntaxError("a pattern that can't be tried here");
-  const inside = pattern.startsWith("(?i)");
-  const text = pattern.slice(inside ? 4 : 0).replaceAll(/\\([\s\S])/g, (whole, c: string) => {
-    if (c === "A") return "^";
-    return c === "z" ? "(?![\\s\\S])" : whole;
-  });
-  return new RegExp(text, ignoreCase || inside ? "i" : "");
-}

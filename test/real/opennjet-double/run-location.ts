@@ -1,5 +1,5 @@
 import type { Directive } from "./configuration-text.js";
-import { pcre } from "./request-target.js";
+import { pcrePattern } from "./pcre.js";
 import type { Variables } from "./variables.js";
 
 /** What a location makes of a request. */
@@ -87,7 +87,7 @@ function rewrite(
   variables: Variables,
 ): Outcome | "break" | undefined {
   const [pattern, replacement, flag] = args;
-  const groups = pcre(pattern, false).exec(variables.path);
+  const groups = pcrePattern(pattern).exec(variables.path);
   if (!groups) return undefined;
   variables.groups = groups;
   const [path, query] = split(replacement);
@@ -131,6 +131,6 @@ function ifHolds(args: string[], variables: Variables): boolean {
   const wanted = rest.join(" ");
   const negated = sign.startsWith("!");
   const plain = sign.replace("!", "");
-  const holds = plain === "=" ? value === variables.fill(wanted) : pcre(wanted, plain === "~*").test(value);
+  const holds = plain === "=" ? value === variables.fill(wanted) : pcrePattern(wanted, plain === "~*").test(value);
   return holds !== negated;
 }

@@ -1,7 +1,8 @@
 import type { IncomingMessage } from "node:http";
 import type { TLSSocket } from "node:tls";
+import { pcrePattern } from "./pcre.js";
 import type { PlaneMap, PlaneServer, PlaneState } from "./plane-state.js";
-import { pcre, type RequestTarget } from "./request-target.js";
+import type { RequestTarget } from "./request-target.js";
 
 /** The values of a request that configuration text can name. */
 export class Variables {
@@ -137,7 +138,7 @@ export function mapped({ values, hostnames }: PlaneMap, key: string): string {
   const pattern = find((from) => {
     if (!from.startsWith("~")) return false;
     const ignoreCase = from.startsWith("~*");
-    return pcre(from.slice(ignoreCase ? 2 : 1), ignoreCase).test(key);
+    return pcrePattern(from.slice(ignoreCase ? 2 : 1), ignoreCase).test(key);
   });
   return pattern ?? find((from) => from === "default") ?? "";
 }

@@ -22,6 +22,11 @@ export function intersects(a: ByteSet, b: ByteSet): boolean {
   return a.some((flag, c) => (flag & b[c]) !== 0);
 }
 
+/** True if every byte of `inner` is in `outer`. */
+export function includes(outer: ByteSet, inner: ByteSet): boolean {
+  return inner.every((flag, c) => flag <= outer[c]);
+}
+
 /** The set with the other case of each ASCII letter in it. */
 export function folded(set: ByteSet): ByteSet {
   const result = Uint8Array.from(set);

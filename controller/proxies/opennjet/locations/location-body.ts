@@ -14,8 +14,8 @@ import {
   word,
 } from "./configuration-text.js";
 import { directive, UPSTREAM_ADDRESSES } from "./directives.js";
+import { routeTree } from "./paths.js";
 import { literalPattern, patternText } from "./pattern-text.js";
-import { parsePattern } from "./pattern-tree.js";
 import { shown } from "./shown.js";
 
 type ProxyAction = Extract<Action, { kind: "proxy" }>;
@@ -123,9 +123,7 @@ function rewriteLines({ rewrite }: ProxyAction, path: PathRule | undefined): str
       throw new UnsupportedError("a rewritten path with a value of the request needs the carrier core");
   }
   const grouped = path?.kind === "regex";
-  const tree = grouped ? parsePattern(path.pattern, path.ignoreCase) : undefined;
-  const text = tree === undefined ? "" : patternText(tree, { quoted: true });
-  const pattern = word(tree === undefined ? "^" : path?.kind === "regex" && path.anchored ? `^(?:${text})` : text);
+  const pattern = word(grouped ? patternText(routeTree(path), { quoted: true }) : "^");
   return [directive("rewrite", pattern, quotedTemplate(rooted, grouped), "break")];
 }
 

@@ -36,12 +36,16 @@ export function readPath(rule: PathRule): ReadPath {
       stopsRegex: rule.kind === "prefix" && rule.stopsRegex,
     };
   }
-  const tree = parsePattern(rule.pattern, rule.ignoreCase);
-  const text = patternText(tree, { quoted: false });
+  const tree = routeTree(rule);
   const tied = { start: "", done: false };
-  const begins = rule.anchored || startOf(tree, tied);
-  if (rule.anchored) startOf(tree, tied);
-  return { kind: "regex", pattern: rule.anchored ? `^(?:${text})` : text, start: begins ? tied.start : "" };
+  const begins = startOf(tree, tied);
+  return { kind: "regex", pattern: patternText(tree, { quoted: false }), start: begins ? tied.start : "" };
+}
+
+/** The pattern of a route, tied to the start of the path where the route is. */
+export function routeTree({ pattern, ignoreCase, anchored }: Extract<PathRule, { kind: "regex" }>): PatternNode {
+  const tree = parsePattern(pattern, ignoreCase);
+  return anchored ? { kind: "sequence", items: [{ kind: "assertion", what: "begin" }, tree] } : tree;
 }
 
 /** The condition that a path is covered. */

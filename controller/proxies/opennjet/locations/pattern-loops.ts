@@ -1,31 +1,36 @@
-/** Which loops of a pattern a backtracking engine can walk in one way only. */
-import { type ByteSet, byteSet, intersects, unite } from "./byte-set.js";
-import type { PatternNode } from "./pattern-tree.js";
-
-/** Positions of a pattern (Glushkov's): where it may begin and end, and whether it may be empty. */
-interface Ends {
-  first: number[];
-  last: number[];
-  empty: boolean;
-}
-
-const MOST_POSITIONS = 1000;
-
 /**
- * True if no text can be read by this loop in two ways: after each byte there is at most one place in the pattern where the
- * next byte may belong. Then repeats inside of repeats do not multiply the tries.
+ * Loops that a backtracking engine may leave once, for good: a possessive one. PCRE takes stack for each turn of any other loop of
+ * more than a byte, and ends the worker where 8 MiB are not enough (16,000 turns).
  */
-export function isDeterministicLoop(loop: Extract<PatternNode, { kind: "repeat" }>): boolean {
-  if (loop.item.kind === "bytes") return true;
-  const sets: ByteSet[] = [];
-  /** What may come after each; twice where there are two ways to the same place. */
-  const follows: number[][] = [];
-  const ends = walk(loop, sets, follows);
-  if (sets.length > MOST_POSITIONS) return false;
-  return [ends.first, ...follows].every((places) => areDisjoint(places.map((place) => sets[place])));
+import { type ByteSet, byteSet, intersects, unite } from "./byte-set.js";
+import type { LoopPlaces, Places } from "./pattern-places.js";
+
+/** True if each loop means the same when it reads as much as it can and gives nothing back. */
+export function areLoopsPossessive(places: Places): boolean {
+  return places.loops.every(
+    (loop) =>
+      isReadInOneWay(loop, places) &&
+      (loop.guarded || excludesWhatFollows(loop, places)) &&
+      !mayStayShort(loop, places),
+  );
 }
 
-function areDisjoint(sets: ByteSet[]): boolean {
+/** Reading as little as it can means something where the pattern may end after the loop. */
+function mayStayShort({ lazy, last }: LoopPlaces, places: Places): boolean {
+  return lazy && last.some((place) => places.last.includes(place));
+}
+
+function isInside({ from, to }: Pick<LoopPlaces, "from" | "to">, place: number): boolean {
+  return place >= from && place < to;
+}
+
+/** After each byte there is at most one place inside of the loop where the next byte may belong. */
+function isReadInOneWay(loop: LoopPlaces, { sets, follows }: Places): boolean {
+  const next = follows.slice(loop.from, loop.to).map((after) => after.filter((place) => isInside(loop, place)));
+  return [loop.first, ...next].every((after) => areDisjoint(after.map((place) => sets[place])));
+}
+
+function areDisjoint(sets: readonly ByteSet[]): boolean {
   const seen = byteSet();
   for (const set of sets) {
     if (intersects(seen, set)) return false;
@@ -34,46 +39,71 @@ function areDisjoint(sets: ByteSet[]): boolean {
   return true;
 }
 
-function walk(node: PatternNode, sets: ByteSet[], follows: number[][]): Ends {
-  switch (node.kind) {
-    case "bytes": {
-      const place = sets.push(node.set) - 1;
-      follows.push([]);
-      return { first: [place], last: [place], empty: false };
-    }
-    case "assertion":
-      return { first: [], last: [], empty: true };
-    case "group":
-      return walk(node.item, sets, follows);
-    case "choice": {
-      const all = node.options.map((option) => walk(option, sets, follows));
-      return {
-        first: all.flatMap(({ first }) => first),
-        last: all.flatMap(({ last }) => last),
-        empty: all.some(({ empty }) => empty),
-      };
-    }
-    case "repeat": {
-      const inner = walk(node.item, sets, follows);
-      if (node.most > 1) link(inner.last, inner.first, follows);
-      return { ...inner, empty: inner.empty || node.least === 0 };
-    }
-    case "sequence": {
-      let ends: Ends = { first: [], last: [], empty: true };
-      for (const item of node.items) {
-        const next = walk(item, sets, follows);
-        link(ends.last, next.first, follows);
-        ends = {
-          first: ends.empty ? [...ends.first, ...next.first] : ends.first,
-          last: next.empty ? [...ends.last, ...next.last] : next.last,
-          empty: ends.empty && next.empty,
-        };
-      }
-      return ends;
-    }
-  }
+/** True if a turn of a loop, once it may end, goes on only with what can't be the beginning of what follows it in `whole`. */
+export function endsBefore(turn: Places, whole: Places): boolean {
+  return excludesWhatFollows({ from: 0, to: turn.sets.length, first: [], last: turn.last }, whole);
 }
 
-function link(from: number[], to: number[], follows: number[][]): void {
-  for (const place of from) for (const next of to) follows[place].push(next);
+/** No text can be read by another turn, or more of this one, and be the beginning of what comes after the loop too. */
+function excludesWhatFollows(
+  loop: Pick<LoopPlaces, "from" | "to" | "first" | "last">,
+  { sets, follows, last }: Places,
+): boolean {
+  const after = new Set<number>();
+  const on = new Set(loop.first);
+  for (const end of loop.last) for (const place of follows[end]) (isInside(loop, place) ? on : after).add(place);
+  const pairs = new Pairs(sets);
+  pairs.add(on, after);
+  for (const [inside, outside] of pairs.all()) {
+    if (loop.last.includes(inside) || last.includes(outside)) return false;
+    pairs.add(
+      follows[inside].filter((place) => isInside(loop, place)),
+      follows[outside],
+    );
+  }
+  return true;
+}
+
+/**
+ * False if a text of these places may have another inside of it that ends earlier, or may end at two places: then the first that is
+ * found is not always the one that ends first. `searched`: the other may begin later; otherwise both begin at the same byte.
+ */
+export function endsInOrder({ sets, follows, first, last, empty }: Places, searched: boolean): boolean {
+  if (empty > 0) return first.length === 0;
+  const pairs = new Pairs(sets);
+  pairs.add(first, first);
+  if (searched) for (const after of follows) pairs.add(after, first);
+  for (const [earlier, later] of pairs.all()) {
+    if (last.includes(later) && follows[earlier].length > 0) return false;
+    pairs.add(follows[earlier], follows[later]);
+  }
+  return true;
+}
+
+/** Pairs of places that have read the same byte. */
+class Pairs {
+  readonly #sets: readonly ByteSet[];
+  readonly #seen = new Set<number>();
+  readonly #found: [number, number][] = [];
+
+  constructor(sets: readonly ByteSet[]) {
+    this.#sets = sets;
+  }
+
+  add(one: Iterable<number>, other: Iterable<number>): void {
+    const others = [...other];
+    for (const a of one) {
+      for (const b of others) {
+        const key = a * this.#sets.length + b;
+        if (this.#seen.has(key)) continue;
+        this.#seen.add(key);
+        if (intersects(this.#sets[a], this.#sets[b])) this.#found.push([a, b]);
+      }
+    }
+  }
+
+  /** Also those that are added meanwhile. */
+  *all(): Generator<readonly [number, number]> {
+    for (let i = 0; i < this.#found.length; i++) yield this.#found[i];
+  }
 }

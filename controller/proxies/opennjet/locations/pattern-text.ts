@@ -4,13 +4,22 @@
  */
 import { UnsupportedError } from "../../plan-step.js";
 import { type ByteSet, complement, onlyByte } from "./byte-set.js";
-import { isDeterministicLoop } from "./pattern-loops.js";
+import { capturingForm } from "./pattern-captures.js";
+import { searchForm } from "./pattern-search.js";
 import type { Assertion, PatternNode } from "./pattern-tree.js";
 
 /** Where a pattern stands. */
 export interface PatternPlace {
-  /** Groups count, and counted repeats are written in braces: inside quotes. Otherwise as a bare word, without either. */
+  /**
+   * Inside quotes, for the sake of its groups, and only for texts that it matches; counted repeats are written in braces. Otherwise as a bare
+   * word, of which nothing counts but whether it matches.
+   */
   quoted: boolean;
+}
+
+/** `greedy`: inside of a possessive loop, where only one way is right. */
+interface Writing extends PatternPlace {
+  greedy?: boolean;
 }
 
 /** NGINX reads words of up to 4,096 bytes, and OpenNJet comparisons with variable and operator. */
@@ -27,10 +36,10 @@ const ASSERTIONS: Readonly<Record<Assertion, string>> = {
 /** Bytes that stand for themselves in every reader, inside and outside of a class. */
 const PLAIN = /^[0-9A-Za-z_/,:=~@%]$/;
 
-/** A pattern as PCRE. Throws UnsupportedError where it is too long, or where PCRE might try for ever. */
+/** A pattern as PCRE. Throws UnsupportedError where it is too long, or where PCRE might take much time or stack. */
 export function patternText(tree: PatternNode, place: PatternPlace): string {
   // An empty word would be none.
-  const text = write(tree, place) || "(?:)";
+  const text = write(place.quoted ? capturingForm(tree) : searchForm(tree), place) || "(?:)";
   requireLength(text);
   return text;
 }
@@ -63,7 +72,7 @@ function requireLength(text: string): void {
   }
 }
 
-function write(node: PatternNode, place: PatternPlace): string {
+function write(node: PatternNode, place: Writing): string {
   switch (node.kind) {
     case "bytes":
       return setText(node.set);
@@ -77,6 +86,12 @@ function write(node: PatternNode, place: PatternPlace): string {
       return ASSERTIONS[node.what];
     case "group":
       return place.quoted ? `(${write(node.item, place)})` : grouped(write(node.item, place));
+    case "atomic":
+      return `(?>${write(node.item, place)})`;
+    case "unless-ahead":
+      return `(?!${write(node.item, place)})`;
+    case "no-match-before":
+      return "(*SKIP)(?!)";
     case "repeat":
       return repeatText(node, place);
   }
@@ -109,24 +124,20 @@ function rangesText(set: ByteSet): string {
   return text;
 }
 
-function repeatText(node: Extract<PatternNode, { kind: "repeat" }>, place: PatternPlace): string {
-  const { item, least, most, lazy } = node;
-  if (most === Infinity && !isDeterministicLoop(node)) {
-    throw new UnsupportedError(
-      "a pattern repeats what can be read in several ways, which may take PCRE time without bound: say it in one way, or use the carrier core",
-    );
-  }
-  const text = write(item, place);
+function repeatText(node: Extract<PatternNode, { kind: "repeat" }>, place: Writing): string {
+  const { item, least, most } = node;
+  const isLoop = most === Infinity && item.kind !== "bytes";
+  const text = write(item, isLoop ? { ...place, greedy: true } : place);
   if (text === "" || most === 0) return "";
   const one = item.kind === "bytes" || item.kind === "group" ? text : grouped(text);
-  const mark = lazy && place.quoted ? "?" : "";
+  const mark = isLoop ? "+" : node.lazy && !place.greedy ? "?" : "";
   const sign = least === 0 && most === 1 ? "?" : most !== Infinity ? undefined : least === 0 ? "*" : "+";
   if (sign !== undefined && least <= 1) return `${one}${sign}${mark}`;
   if (place.quoted) return `${one}{${least},${most === Infinity ? "" : most}}${mark}`;
   // A brace would end the word: the repeats are written out.
   if (one.length * Math.max(least, most === Infinity ? 0 : most) > MOST_PATTERN_BYTES)
     requireLength(`${" ".repeat(MOST_PATTERN_BYTES)} `);
-  if (most === Infinity) return `${one.repeat(least - 1)}${one}+`;
+  if (most === Infinity) return `${one.repeat(least - 1)}${one}+${mark}`;
   const optional = most - least;
   return `${one.repeat(least)}${`(?:${one}`.repeat(optional)}${")?".repeat(optional)}`;
 }

@@ -13,7 +13,13 @@ export type PatternNode =
   | { kind: "repeat"; item: PatternNode; least: number; most: number; lazy: boolean }
   | { kind: "assertion"; what: Assertion }
   /** A capturing group; they are counted from the left, named ones too. */
-  | { kind: "group"; item: PatternNode };
+  | { kind: "group"; item: PatternNode }
+  /** What is read in its first way only. Not in the core's syntax. */
+  | { kind: "atomic"; item: PatternNode }
+  /** Only where the pattern does not match next. Not in the core's syntax. */
+  | { kind: "unless-ahead"; item: PatternNode }
+  /** No match, nor one that begins between where this one began and here. Not in the core's syntax. */
+  | { kind: "no-match-before" };
 
 interface Flags {
   fold: boolean;

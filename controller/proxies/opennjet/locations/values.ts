@@ -69,12 +69,12 @@ function listed(source: ValueSource, test: ConditionTest): Expression {
 function firstCookie(name: string): string {
   const start = foldedPattern(name);
   const rest = "[^\\x3B,]*[\\x3B,]\\x20*(?!\\x20)";
-  const others = `(?:${start}\\x20*(?![\\x20=])[\\x00-\\xFF]${rest}|(?!${start})${rest})*`;
+  const others = `(?:${start}\\x20*(?![\\x20=])[\\x00-\\xFF]${rest}|(?!${start})${rest})*+`;
   return `^${others}${start}\\x20*=\\x20*(?!\\x20)`;
 }
 
-/** Up to the value of the first argument of this name, as `argumentValue` of the core finds it. */
+/** Up to the value of the first argument of this name, as `argumentValue` of the core finds it. For each turn of a loop that is not possessive PCRE would take stack. */
 function firstArgument(name: string): string {
   const start = `${foldedPattern(name)}=`;
-  return `^(?:(?!${start})[^\\x26]*\\x26)*${start}`;
+  return `^(?:(?!${start})[^\\x26]*\\x26)*+${start}`;
 }
