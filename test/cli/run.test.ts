@@ -10,25 +10,9 @@ import { httpPeer } from "../support/peers.js";
 import { RawClient, servedCertificate } from "../support/raw-client.js";
 import { makeFolder, put, runCli, startRun } from "./cli-support.js";
 import { ingress, service, tlsSecret } from "./objects.js";
+import { HOST, shopFolder } from "./shop.js";
 
 cleanUpAfterEach();
-
-const HOST = "shop.example.com";
-
-/** A peer that answers its name. */
-async function namedPeer(name: string) {
-  return closing(await httpPeer((_request, response) => response.end(name)));
-}
-
-/** A folder with two services, and the host at the first of them. */
-async function shopFolder(): Promise<string> {
-  const [one, two] = [await namedPeer("one"), await namedPeer("two")];
-  const folder = makeFolder();
-  put(folder, "one.yaml", service("one", "127.0.0.1", one.port));
-  put(folder, "two.yaml", service("two", "127.0.0.1", two.port));
-  put(folder, "shop.yaml", ingress("shop", HOST, "one"));
-  return folder;
-}
 
 async function statusOf(port: number, host: string): Promise<number> {
   return (await ask(port, { host })).status;

@@ -1,5 +1,7 @@
 /** A shop in a folder, the controllers that serve it one after the other, and what a client sees meanwhile. */
+import { existsSync } from "node:fs";
 import { expect } from "vitest";
+import type { ControlClient } from "../../controller/proxies/nginx/control-client.js";
 import { closing, eventually } from "../support/harness.js";
 import { Load } from "../support/load.js";
 import { httpPeer } from "../support/peers.js";
@@ -51,4 +53,26 @@ export async function killedAndReplaced(first: Serving, folder: string, options:
   await load.stop();
   expect(load.failures).toEqual([]);
   return second;
+}
+
+/**
+ * The same over a server with processes: the next controller takes it over as it is, and ends it when it is ended itself. `state` asks the
+ * server's control socket.
+ */
+export async function takenOver(
+  folder: string,
+  options: readonly string[],
+  state: ControlClient["state"],
+): Promise<void> {
+  const first = await startRun(folder, ...options);
+  const processes = async () => {
+    const { master, workers } = await state();
+    return [master, ...workers.map(({ pid }) => pid)];
+  };
+  const before = await processes();
+  const second = await killedAndReplaced(first, folder, options);
+  expect(await processes()).toEqual(before);
+  second.process.kill("SIGTERM");
+  expect((await second.ended).status).toBe(0);
+  expect(existsSync(`/proc/${before[0]}`)).toBe(false);
 }

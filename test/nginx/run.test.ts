@@ -5,7 +5,7 @@ import { beforeAll, describe, expect, it } from "vitest";
 import { nativeCore } from "../../controller/proxies/nginx/parts.js";
 import { makeFolder, ownTemporaryFolder, put, runCli, startRun } from "../cli/cli-support.js";
 import { ingress, service, tlsSecret } from "../cli/objects.js";
-import { again, HOST, isClosed, killedAndReplaced, namedPeer, shopFolder } from "../cli/shop.js";
+import { again, HOST, isClosed, namedPeer, shopFolder, takenOver } from "../cli/shop.js";
 import { makeCertificate } from "../support/certificates.js";
 import { cleanUpAfterEach, closing, eventually } from "../support/harness.js";
 import { ask } from "../support/http-client.js";
@@ -78,17 +78,7 @@ describe.skipIf(noNginx)("run --proxy nginx", () => {
     const folder = await shopFolder();
     const run = runFolder();
     const options = [...NGINX, "--no-access-log", "--run-dir", run.path];
-    const first = await startRun(folder, ...options);
-    const before = await run.client().state();
-    const second = await killedAndReplaced(first, folder, options);
-    const after = await run.client().state();
-    expect([after.master, after.workers.map(({ pid }) => pid)]).toEqual([
-      before.master,
-      before.workers.map(({ pid }) => pid),
-    ]);
-    second.process.kill("SIGTERM");
-    expect((await second.ended).status).toBe(0);
-    expect(existsSync(`/proc/${before.master}`)).toBe(false);
+    await takenOver(folder, options, () => run.client().state());
   });
 
   it("clears away what is left where NGINX's master has died as well as its controller, and starts anew", async () => {

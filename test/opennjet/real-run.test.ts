@@ -6,7 +6,7 @@ import { WORKER_COUNT_KEY } from "../../controller/proxies/opennjet/api/index.js
 import { CARRIERS } from "../../controller/proxies/opennjet/parts.js";
 import { ownTemporaryFolder, put, startRun } from "../cli/cli-support.js";
 import { ingress, tlsSecret } from "../cli/objects.js";
-import { HOST, isClosed, killedAndReplaced, shopFolder } from "../cli/shop.js";
+import { HOST, isClosed, shopFolder, takenOver } from "../cli/shop.js";
 import { until } from "../nginx/driven-nginx.js";
 import { makeCertificate } from "../support/certificates.js";
 import { cleanUpAfterEach, eventually } from "../support/harness.js";
@@ -91,17 +91,7 @@ describe.skipIf(noOpenNjet)("run --proxy opennjet", () => {
       const folder = await shopFolder();
       const run = runFolder();
       const options = [...OPENNJET, "--carrier", carrier, "--run-dir", run.path];
-      const first = await startRun(folder, ...options);
-      const before = await run.client().state();
-      const second = await killedAndReplaced(first, folder, options);
-      const after = await run.client().state();
-      expect([after.master, after.workers.map(({ pid }) => pid)]).toEqual([
-        before.master,
-        before.workers.map(({ pid }) => pid),
-      ]);
-      second.process.kill("SIGTERM");
-      expect((await second.ended).status).toBe(0);
-      expect(existsSync(`/proc/${before.master}`)).toBe(false);
+      await takenOver(folder, options, () => run.client().state());
     },
   );
 
