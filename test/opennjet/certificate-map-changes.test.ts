@@ -108,4 +108,13 @@ describe("A change of the map", () => {
     expect(puts()).toBe(before + 2);
     expect(await shown(HOST)).toBe("A");
   });
+
+  it("takes a host whose name is the word that stands for all others in a map, and leaves these alone", async () => {
+    const { certificates, shown } = await drivenMaps();
+    await certificates.start();
+    await certificates.after([certificateStep("default", makeCertificate("of the host", "default"))], false);
+    expect(certificates.settled).toBe(true);
+    expect(await shown("default")).toBe("of the host");
+    expect(await shown("nobody.example.com")).toBe("default");
+  });
 });

@@ -145,6 +145,16 @@ describe("Workers that can answer by themselves", () => {
     expect(contents()).toEqual([`${B.chain.trim()}\n${B.key.trim()}\n`]);
   });
 
+  it("that never answer keep nobody from ending: the plan that waits for them is given up", async () => {
+    const { proxy, carrier, clock, until } = await withOwnWorkers();
+    carrier.refusesToHear = Number.POSITIVE_INFINITY;
+    const applied = proxy.apply(planOf(certificateStep(HOST, B)));
+    const outcome = expect(applied).rejects.toThrow("nobody answers");
+    await until(() => clock.waits(100));
+    await proxy.close(0);
+    await outcome;
+  });
+
   it("are told of the map once more where OpenNJet is started anew while they are told of it", async () => {
     const { proxy, told, clock, certificates, until } = await withOwnWorkers();
     await proxy.apply(planOf(certificateStep("other.example.com", A)));

@@ -79,6 +79,7 @@ describe.skipIf(noOpenNjet)("The map of certificates of a real OpenNJet", () => 
         ["wildcard", "*.example.com"],
         ["long", long],
         ["long-wildcard", longWildcard],
+        ["word", "default"],
       ]) {
         put(folder, `${name}-tls.yaml`, tlsSecret(name, makeCertificate(name, host)));
         put(folder, `${name}.yaml`, ingress(name, `"${host}"`, "one", name));
@@ -93,7 +94,7 @@ describe.skipIf(noOpenNjet)("The map of certificates of a real OpenNJet", () => 
       await until("the map names all", async () => {
         // The control server of an OpenNJet that starts answers a little later than its workers.
         const maps = await api.maps.list().catch(() => []);
-        return maps.find(({ keyTo }) => keyTo === "$njet_certificate")?.values.length === 5;
+        return maps.find(({ keyTo }) => keyTo === "$njet_certificate")?.values.length === 6;
       });
       // With the carrier core workers could answer by themselves: only who looks into a file can tell what is in it now.
       for (const file of files()) {
@@ -112,6 +113,8 @@ describe.skipIf(noOpenNjet)("The map of certificates of a real OpenNJet", () => 
       expect(await shown("a.b.example.com")).toBe("default certificate");
       expect(await shown("example.com")).toBe("default certificate");
       expect(await shown()).toBe("default certificate");
+      // The word for all other names in a map.
+      expect(await shown("default")).toBe("word of the map");
       expect(await shown(long)).toBe("long of the map");
       expect(await shown(longWildcard.replace("*", "x"))).toBe("long-wildcard of the map");
     },

@@ -10,6 +10,8 @@ export const CERTIFICATE_MAPS = {
 } as const;
 
 const SOURCE = "$ssl_server_name";
+/** What a map has for all other names; no host of that name can stand there as it is. */
+const OTHERS = "default";
 /** Names that a map takes as they are, or that a pattern for one label can be made of. */
 const NAME = /^(\*\.)?[a-z0-9_]([a-z0-9_.-]*[a-z0-9_])?$/;
 
@@ -38,7 +40,7 @@ export function canStand(host: string): boolean {
 export function certificateTable(files: ReadonlyMap<string, string>, others: FilePair): CertificateTable {
   const entries = [...files].sort(([a], [b]) => (a < b ? -1 : 1));
   const values = (other: string): MapValue[] => [
-    { valueFrom: "default", valueTo: other },
+    { valueFrom: OTHERS, valueTo: other },
     ...entries.map(([host, path]) => ({ valueFrom: pattern(host), valueTo: path })),
   ];
   const map = (name: string, list: MapValue[]): DynamicMap => ({ keyFrom: SOURCE, keyTo: `$${name}`, values: list });
@@ -47,7 +49,7 @@ export function certificateTable(files: ReadonlyMap<string, string>, others: Fil
     map(CERTIFICATE_MAPS.key, values(others.key)),
   ];
   const version = createHash("sha256").update(JSON.stringify(tables)).digest("hex").slice(0, 16);
-  return { version, maps: [...tables, map(CERTIFICATE_MAPS.version, [{ valueFrom: "default", valueTo: version }])] };
+  return { version, maps: [...tables, map(CERTIFICATE_MAPS.version, [{ valueFrom: OTHERS, valueTo: version }])] };
 }
 
 /** Whether the maps of an OpenNJet are those of the table, in every value. */
@@ -62,6 +64,7 @@ export function isAmong(table: CertificateTable, maps: readonly DynamicMap[]): b
 
 function pattern(host: string): string {
   if (!canStand(host)) throw new RangeError(`can't stand in a map: ${JSON.stringify(host)}`);
+  if (host === OTHERS) return `~(?i)^${host}$`;
   if (!host.startsWith("*.")) return host;
   // With `hostnames` OpenNJet would take any number of labels for the asterisk.
   return `~(?i)^[^.]+\\.${host.slice(2).replaceAll(".", "\\.")}$`;
