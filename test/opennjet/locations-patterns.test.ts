@@ -1,6 +1,10 @@
 import { beforeAll, describe, expect, it } from "vitest";
-import { literalPattern, patternText } from "../../controller/proxies/opennjet/locations/pattern-text.js";
-import { type PatternNode, parsePattern } from "../../controller/proxies/opennjet/locations/pattern-tree.js";
+import {
+  capturingText,
+  literalPattern,
+  searchTexts,
+} from "../../controller/proxies/opennjet/locations/pattern-text.js";
+import { parsePattern } from "../../controller/proxies/opennjet/locations/pattern-tree.js";
 import { UnsupportedError } from "../../controller/proxies/plan-step.js";
 import type { RegexEngine } from "../../core-wasm/binding/regex.js";
 import { conditionHolds, parseCondition } from "../real/opennjet-double/conditions.js";
@@ -19,23 +23,23 @@ beforeAll(async () => {
 });
 
 function word(pattern: string, ignoreCase = false): string {
-  return patternText(parsePattern(pattern, ignoreCase), { quoted: false });
+  return searchTexts(parsePattern(pattern, ignoreCase)).join(" or ");
 }
 
 function inQuotes(pattern: string): string {
-  return patternText(parsePattern(pattern, false), { quoted: true });
+  return capturingText(parsePattern(pattern, false));
 }
 
-/** Whether a pattern matches, as a comparison of a conditional location reads it. */
-function matcher(text: string): (value: string) => boolean {
-  const tree = parseCondition(`($uri ~ ${text})`);
+/** Whether one of these matches, as comparisons of a conditional location are read. */
+function matcher(texts: readonly string[]): (value: string) => boolean {
+  const tree = parseCondition(`(${texts.map((text) => `$uri ~ ${text}`).join(" || ")})`);
   return (value) => conditionHolds(tree, () => value);
 }
 
-/** The text of a pattern; undefined where it is refused, for what it costs. */
-function textUnlessRefused(tree: PatternNode, quoted: boolean): string | undefined {
+/** Undefined where the pattern is refused, for what it costs. */
+function unlessRefused<T>(written: () => T): T | undefined {
   try {
-    return patternText(tree, { quoted });
+    return written();
   } catch (error) {
     expect(error).toBeInstanceOf(UnsupportedError);
     expect((error as Error).message).not.toContain("can't be said");
@@ -87,11 +91,22 @@ describe("a pattern of which nothing counts but whether it matches", () => {
     ],
     ["leaves a loop of several bytes for good", "^(/[^/]+)*$", "^(?:/[^/]+)*+\\z"],
     ["leaves it as soon as the rest is found", "^(/[a-z]+)*/x$", "^(?:(?!/x\\z)/[a-z]+)*+/x\\z"],
+    [
+      "leaves each of two such loops as soon as its rest is found",
+      "^(x|(a?b)+/a)*(a?b)*\\b[ab]",
+      "^(?:(?!(?:(?!\\b[ab])a?b)*+\\b[ab])(?:x|(?:a?b)++/a))*+(?:(?!\\b[ab])a?b)*+\\b[ab]",
+    ],
+    ["has no turn of a loop that reads nothing", "^(?:[ab]*|//)*c$", "^(?:[ab]|//)*+c\\z"],
     ["tries what begins alike once", "bot|bing|bat", "b(?:ot|ing|at)"],
     [
       "has alternatives at the start of the text by themselves",
       "(^|; )id=[^;]+;",
       "^id=[^\\x3B][^\\x3B]*\\x3B|\\x3B\\x20id=[^\\x3B][^\\x3B]*\\x3B",
+    ],
+    [
+      "is several where each may skip what others find",
+      "a.*b|c.*d",
+      "a(?:[^\\x0A]*b|(?>[^\\x0A]*)(*SKIP)(?!)) or c(?:[^\\x0A]*d|(?>[^\\x0A]*)(*SKIP)(?!))",
     ],
     ["is read in one way where loops exclude each other", "^/[0-9]+-[0-9]+$", "^/[0-9][0-9]*\\-[0-9][0-9]*\\z"],
   ])("%s: %s", (_, pattern, expected) => {
@@ -117,10 +132,16 @@ describe("a pattern whose groups count", () => {
     ["another part comes behind the second of two such loops", "^/(.*)a(.*)b"],
     ["an unanchored one has two such loops", "/(.*)/x/(.*)$"],
     ["a loop of several bytes might end in the middle of itself", "^(ab?)*b(.*)$"],
+    ["a last turn of a loop may read nothing", "^[ab](/[a-z]+)?(ab+c|/?)+"],
     ["a loop of several bytes might be left too late", "^(/[^/]+)*/([^/]*)\\.php$"],
     ["a loop of several bytes reads as little as it can", "^((?:ab)+?)(.*)$"],
+    ["a turn of a loop reads nothing where an assertion holds", "([a-z]?$)*$"],
   ])("is refused where %s: %s", (_, pattern) => {
     expect(() => inQuotes(pattern)).toThrow(UnsupportedError);
+  });
+
+  it("skips only what it has begun to read, also where a group holds the begin", () => {
+    expect(inQuotes("(b[^/]+?$)$")).toBe("(?:(b[^/]+?\\z)\\z|b[^/](?>[^/]*)(*SKIP)(?!))");
   });
 
   it("gives groups what the core gives them, where loops are left for good", () => {
@@ -142,10 +163,10 @@ describe("of random patterns", () => {
       for (let i = 0; i < PATTERNS / 2; i++) {
         const { re2, ignoreCase, sameCaptures } = writer.write(2);
         const tree = parsePattern(re2, ignoreCase);
-        const text = textUnlessRefused(tree, false);
-        const quoted = textUnlessRefused(tree, true);
+        const texts = unlessRefused(() => searchTexts(tree));
+        const quoted = unlessRefused(() => capturingText(tree));
         const program = compiled(engine, re2, { ignoreCase });
-        const matches = text === undefined ? undefined : matcher(text);
+        const matches = texts === undefined ? undefined : matcher(texts);
         const groups = quoted === undefined ? undefined : pcrePattern(quoted);
         if (matches !== undefined) taken++;
         if (groups !== undefined) grouped++;
@@ -155,7 +176,7 @@ describe("of random patterns", () => {
           const wanted = captures !== undefined;
           if (wanted) matched++;
           if (matches !== undefined && matches(value) !== wanted)
-            expect({ re2, text, value, matches: !wanted }).toEqual({ matches: wanted });
+            expect({ re2, texts, value, matches: !wanted }).toEqual({ matches: wanted });
           if (!wanted || groups === undefined) continue;
           const found = groups.exec(value);
           const same = sameCaptures ? JSON.stringify(found?.slice(0, 10)) === JSON.stringify(captures) : found !== null;
@@ -165,7 +186,7 @@ describe("of random patterns", () => {
       }
     }
     expect(taken).toBeGreaterThan(PATTERNS * 0.8);
-    expect(grouped).toBeGreaterThan(PATTERNS * 0.6);
+    expect(grouped).toBeGreaterThan(PATTERNS * 0.5);
     expect(matched).toBeGreaterThan((PATTERNS * TEXTS) / 10);
   });
 });

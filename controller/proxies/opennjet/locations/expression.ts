@@ -1,5 +1,7 @@
 /** Conditions of conditional locations: comparisons of variables, joined by `&&` and `||`. There is no "not": it moves inwards. */
 import { UnsupportedError } from "../../plan-step.js";
+import { searchTexts } from "./pattern-text.js";
+import type { PatternNode } from "./pattern-tree.js";
 
 /**
  * A comparison with the text `value`, or with a pattern. `value` is written as it is: a bare word for all readers of OpenNJet
@@ -27,6 +29,11 @@ const MOST_BYTES = 65_536;
 
 export function matches(variable: string, pattern: string): Comparison {
   return { kind: "comparison", variable, pattern: true, negated: false, value: pattern };
+}
+
+/** Throws UnsupportedError for a pattern that PCRE can't be given. */
+export function matchesPattern(variable: string, tree: PatternNode): Expression {
+  return any(...searchTexts(tree).map((text) => matches(variable, text)));
 }
 
 /** `value`: a bare word without meaning to any reader; letters, digits, `.`, `-`, `_`, `/`. */

@@ -15,7 +15,7 @@ import {
 } from "./configuration-text.js";
 import { directive, UPSTREAM_ADDRESSES } from "./directives.js";
 import { routeTree } from "./paths.js";
-import { literalPattern, patternText } from "./pattern-text.js";
+import { capturingText, literalPattern } from "./pattern-text.js";
 import { shown } from "./shown.js";
 
 type ProxyAction = Extract<Action, { kind: "proxy" }>;
@@ -123,7 +123,7 @@ function rewriteLines({ rewrite }: ProxyAction, path: PathRule | undefined): str
       throw new UnsupportedError("a rewritten path with a value of the request needs the carrier core");
   }
   const grouped = path?.kind === "regex";
-  const pattern = word(grouped ? patternText(routeTree(path), { quoted: true }) : "^");
+  const pattern = word(grouped ? capturingText(routeTree(path)) : "^");
   return [directive("rewrite", pattern, quotedTemplate(rooted, grouped), "break")];
 }
 

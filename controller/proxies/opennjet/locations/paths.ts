@@ -1,8 +1,8 @@
 /** Paths of routes as conditions on `$uri`, and how the paths of two routes lie to each other. */
 import type { PathRule } from "../../../../core-wasm/binding/source.js";
 import { onlyByte } from "./byte-set.js";
-import { ALWAYS, type Expression, equalTo, matches } from "./expression.js";
-import { literalPattern, patternText } from "./pattern-text.js";
+import { ALWAYS, type Expression, equalTo, matches, matchesPattern } from "./expression.js";
+import { literalPattern } from "./pattern-text.js";
 import { type PatternNode, parsePattern } from "./pattern-tree.js";
 
 const PLAIN_PATH = /^\/[A-Za-z0-9./_-]*$/;
@@ -19,7 +19,7 @@ export type ReadPath =
       stopsRegex: boolean;
     }
   /** `start`: what every path that it matches begins with. */
-  | { kind: "regex"; pattern: string; start: string };
+  | { kind: "regex"; matches: Expression; start: string };
 
 /** Throws UnsupportedError for a pattern that can't be said. */
 export function readPath(rule: PathRule): ReadPath {
@@ -39,7 +39,7 @@ export function readPath(rule: PathRule): ReadPath {
   const tree = routeTree(rule);
   const tied = { start: "", done: false };
   const begins = startOf(tree, tied);
-  return { kind: "regex", pattern: patternText(tree, { quoted: false }), start: begins ? tied.start : "" };
+  return { kind: "regex", matches: matchesPattern("uri", tree), start: begins ? tied.start : "" };
 }
 
 /** The pattern of a route, tied to the start of the path where the route is. */
@@ -50,7 +50,7 @@ export function routeTree({ pattern, ignoreCase, anchored }: Extract<PathRule, {
 
 /** The condition that a path is covered. */
 export function pathExpression(path: ReadPath): Expression {
-  if (path.kind === "regex") return matches("uri", path.pattern);
+  if (path.kind === "regex") return path.matches;
   if (path.kind !== "exact" && path.path === "") return ALWAYS;
   if (path.kind === "exact" && PLAIN_PATH.test(path.text)) return equalTo("uri", path.text);
   return matches("uri", `^${pathPattern(path)}`);

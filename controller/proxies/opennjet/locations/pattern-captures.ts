@@ -1,9 +1,10 @@
 /** Patterns whose groups count, and which are given no text but what they match: a rewrite comes after the condition of its route. */
 import { includes } from "./byte-set.js";
 import { areLoopsPossessive, endsInOrder } from "./pattern-loops.js";
+import { isAnchored } from "./pattern-pieces.js";
 import { placesOf } from "./pattern-places.js";
-import { ANY_BYTE, isAnchored, orSkip, waysBehind, waysOfSequence } from "./pattern-search.js";
-import { byteLoop, bytesOfAll, isByteLoop, leastAt, sequence, simplified } from "./pattern-shapes.js";
+import { ANY_BYTE, orSkip, waysBehind, waysOfSequence } from "./pattern-search.js";
+import { byteLoop, bytesOfAll, hasRepeat, isByteLoop, leastAt, sequence, simplified } from "./pattern-shapes.js";
 import type { PatternNode } from "./pattern-tree.js";
 import { MOST_WAYS, tooManyWays } from "./pattern-ways.js";
 
@@ -57,25 +58,16 @@ function skippingForm(tree: PatternNode): PatternNode | undefined {
   const { set } = loop.item;
   const start = parts.slice(0, parts.indexOf(loop));
   const rest = [...parts.slice(start.length + 1), ...simplified(sequence(items.slice(at + 1)))];
-  const mayskip = includes(set, bytesOfAll(start)) && endsInOrder(placesOf(sequence(start)), true);
+  const maySkip = includes(set, bytesOfAll(start)) && endsInOrder(placesOf(sequence(start)), true);
   const ways = () =>
     waysOfSequence([byteLoop(ANY_BYTE), ...start]) + waysBehind(set, leastAt("end", rest, ANY_BYTE), true);
-  if (!mayskip || start.some(hasLoop) || ways() > MOST_WAYS) return undefined;
-  return { kind: "sequence", items: [...before, orSkip(sequence(items.slice(at)), set)] };
+  if (!maySkip || start.some(hasLoop) || ways() > MOST_WAYS) return undefined;
+  // What skips has to have read all of the start, also the part that a group holds together with the loop.
+  const inside = simplified(items[at]);
+  const held = inside.slice(0, inside.indexOf(inside.find(isByteLoop) as PatternNode));
+  return { kind: "sequence", items: [...before, orSkip(sequence(items.slice(at)), set, held)] };
 }
 
 function hasLoop(node: PatternNode): boolean {
-  switch (node.kind) {
-    case "repeat":
-      return node.most === Infinity || hasLoop(node.item);
-    case "group":
-    case "atomic":
-      return hasLoop(node.item);
-    case "choice":
-      return node.options.some(hasLoop);
-    case "sequence":
-      return node.items.some(hasLoop);
-    default:
-      return false;
-  }
+  return hasRepeat(node, ({ most }) => most === Infinity);
 }

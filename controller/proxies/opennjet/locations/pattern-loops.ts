@@ -9,15 +9,17 @@ import type { LoopPlaces, Places } from "./pattern-places.js";
 export function areLoopsPossessive(places: Places): boolean {
   return places.loops.every(
     (loop) =>
+      // PCRE leaves a loop after a turn that reads nothing, and may take such a turn before others.
+      !loop.empty &&
       isReadInOneWay(loop, places) &&
       (loop.guarded || excludesWhatFollows(loop, places)) &&
       !mayStayShort(loop, places),
   );
 }
 
-/** Reading as little as it can means something where the pattern may end after the loop. */
+/** Where the pattern may end after the loop, it counts if the loop reads as little as it can, and whether an assertion holds there. */
 function mayStayShort({ lazy, last }: LoopPlaces, places: Places): boolean {
-  return lazy && last.some((place) => places.last.includes(place));
+  return (lazy || places.asserts) && last.some((place) => places.last.includes(place));
 }
 
 function isInside({ from, to }: Pick<LoopPlaces, "from" | "to">, place: number): boolean {
@@ -41,6 +43,7 @@ function areDisjoint(sets: readonly ByteSet[]): boolean {
 
 /** True if a turn of a loop, once it may end, goes on only with what can't be the beginning of what follows it in `whole`. */
 export function endsBefore(turn: Places, whole: Places): boolean {
+  if (turn.last.some((place) => whole.last.includes(place))) return false;
   return excludesWhatFollows({ from: 0, to: turn.sets.length, first: [], last: turn.last }, whole);
 }
 

@@ -1,7 +1,8 @@
 /** The places of a pattern at which a byte is read (Glushkov's positions), and which may come after which. */
 import { UnsupportedError } from "../../plan-step.js";
 import { type ByteSet, byteSet } from "./byte-set.js";
-import type { PatternNode } from "./pattern-tree.js";
+import { hasRepeat } from "./pattern-shapes.js";
+import type { PatternNode, PatternRepeat } from "./pattern-tree.js";
 
 /**
  * A place has a number; what comes later in the pattern has a higher one, copies of counted repeats each their own. The end of the text is a
@@ -16,6 +17,8 @@ export interface Places {
   empty: number;
   /** The unbounded repeats of more than a single byte. */
   loops: LoopPlaces[];
+  /** There is an assertion behind a place that counts as true, and may not be. */
+  asserts: boolean;
 }
 
 /** Places `from` up to and without `to` are inside. */
@@ -24,6 +27,8 @@ export interface LoopPlaces {
   to: number;
   first: number[];
   last: number[];
+  /** A turn may read nothing. */
+  empty: boolean;
   /** It, or a repeat inside of it, reads as little as it can. */
   lazy: boolean;
   /** It goes on only where what comes after it can't be read. */
@@ -31,7 +36,6 @@ export interface LoopPlaces {
 }
 
 type Ends = Pick<Places, "first" | "last" | "empty">;
-type Repeat = Extract<PatternNode, { kind: "repeat" }>;
 
 const MOST_PLACES = 1000;
 const MOST_LINKS = 20_000;
@@ -40,13 +44,16 @@ const NOTHING_READ: Ends = { first: [], last: [], empty: 1 };
 /** Throws UnsupportedError where there are too many. */
 export function placesOf(node: PatternNode): Places {
   const builder = new PlacesBuilder();
-  return { ...builder.walk(node), sets: builder.sets, follows: builder.follows, loops: builder.loops };
+  const ends = builder.walk(node);
+  const { sets, follows, loops, asserts } = builder;
+  return { ...ends, sets, follows, loops, asserts };
 }
 
 class PlacesBuilder {
   readonly sets: ByteSet[] = [];
   readonly follows: number[][] = [];
   readonly loops: LoopPlaces[] = [];
+  asserts = false;
   #links = 0;
 
   walk(node: PatternNode): Ends {
@@ -58,7 +65,9 @@ class PlacesBuilder {
       case "unless-ahead":
         return NOTHING_READ;
       case "assertion":
-        return node.what === "end" ? this.#place(byteSet()) : NOTHING_READ;
+        if (node.what === "end") return this.#place(byteSet());
+        this.asserts ||= this.sets.length > 0;
+        return NOTHING_READ;
       case "group":
       case "atomic":
         return this.walk(node.item);
@@ -84,7 +93,7 @@ class PlacesBuilder {
     return { first: [place], last: [place], empty: 0 };
   }
 
-  #repeat(repeat: Repeat): Ends {
+  #repeat(repeat: PatternRepeat): Ends {
     const { item, least, most } = repeat;
     const copies = most === Infinity ? Math.max(least, 1) - 1 : least;
     let ends = NOTHING_READ;
@@ -93,7 +102,7 @@ class PlacesBuilder {
     return this.#joined(ends, rest);
   }
 
-  #loop(repeat: Repeat): Ends {
+  #loop(repeat: PatternRepeat): Ends {
     const { item, least } = repeat;
     const from = this.sets.length;
     const inner = this.walk(item);
@@ -104,7 +113,8 @@ class PlacesBuilder {
         to: this.sets.length,
         first: inner.first,
         last: inner.last,
-        lazy: isLazy(repeat),
+        empty: mayReadNothing(item),
+        lazy: hasRepeat(repeat, ({ lazy }) => lazy),
         guarded: isGuarded(item),
       });
     return least === 0 ? { ...inner, empty: inner.empty + 1 } : inner;
@@ -140,24 +150,27 @@ class PlacesBuilder {
   }
 }
 
-function isGuarded(turn: PatternNode): boolean {
-  return turn.kind === "sequence" && turn.items[0]?.kind === "unless-ahead";
-}
-
-function isLazy(node: PatternNode): boolean {
+/** Whether it may read nothing where its assertions hold. */
+function mayReadNothing(node: PatternNode): boolean {
   switch (node.kind) {
+    case "bytes":
+      return false;
+    case "sequence":
+      return node.items.every(mayReadNothing);
+    case "choice":
+      return node.options.some(mayReadNothing);
     case "repeat":
-      return node.lazy || isLazy(node.item);
+      return node.least === 0 || mayReadNothing(node.item);
     case "group":
     case "atomic":
-      return isLazy(node.item);
-    case "choice":
-      return node.options.some(isLazy);
-    case "sequence":
-      return node.items.some(isLazy);
+      return mayReadNothing(node.item);
     default:
-      return false;
+      return true;
   }
+}
+
+function isGuarded(turn: PatternNode): boolean {
+  return turn.kind === "sequence" && turn.items[0]?.kind === "unless-ahead";
 }
 
 function times(places: readonly number[], count: number): number[] {

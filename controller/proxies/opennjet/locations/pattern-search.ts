@@ -2,11 +2,12 @@
  * Patterns of which only one thing counts, whether they match: in a form that takes a backtracking engine time in proportion to
  * the text, and no stack.
  */
-import { type ByteSet, byteSet, includes, unite } from "./byte-set.js";
-import { areLoopsPossessive, endsBefore, endsInOrder } from "./pattern-loops.js";
+import { type ByteSet, byteSet, includes } from "./byte-set.js";
+import { areLoopsPossessive, endsBefore } from "./pattern-loops.js";
+import { cut, isAnchored, type Pieces } from "./pattern-pieces.js";
 import { placesOf } from "./pattern-places.js";
-import { anyOf, byteLoop, bytesOfAll, isByteLoop, leastAt, sequence, simplified } from "./pattern-shapes.js";
-import type { PatternNode } from "./pattern-tree.js";
+import { anyOf, byteLoop, bytesOfAll, leastAt, sequence, simplified } from "./pattern-shapes.js";
+import type { PatternNode, PatternRepeat } from "./pattern-tree.js";
 import { MOST_WAYS, mostWays, tooManyWays } from "./pattern-ways.js";
 
 /** Every byte: what the engine passes over to find the begin of a match. */
@@ -19,27 +20,26 @@ interface Form {
 }
 
 /**
- * What is looked for once, at the first place behind the one before, with bytes of `behind` between the two. It is enough to know the
- * first place: all that may lie between it and another is read by the loop of the next piece too.
+ * The pattern in such a form: it matches where one of them does. They are several where one of them may skip what others would find.
+ * Throws UnsupportedError where there are none.
  */
-interface Piece {
-  behind: ByteSet;
-  items: PatternNode[];
+export function searchForms(tree: PatternNode): PatternNode[] {
+  const whole = searchForm(tree);
+  if (whole !== undefined) return [whole.node];
+  const forms = alternatives(tree).map(searchForm);
+  if (forms.reduce((sum, one) => sum + (one?.ways ?? Infinity), 0) > MOST_WAYS) throw tooManyWays();
+  return forms.flatMap((one) => (one === undefined ? [] : [one.node]));
 }
 
-interface Pieces {
-  first: PatternNode[];
-  others: Piece[];
-  /** No match begins between the begin of a failed one and the end of the loop at which it failed. */
-  skips: boolean;
+function alternatives(tree: PatternNode): PatternNode[] {
+  if (tree.kind === "group") return alternatives(tree.item);
+  return tree.kind === "choice" ? tree.options.flatMap(alternatives) : [tree];
 }
 
-/** Throws UnsupportedError where there is no such form. */
-export function searchForm(tree: PatternNode): PatternNode {
-  const items = leastAt("end", leastAt("start", simplified(tree), ANY_BYTE), ANY_BYTE);
-  const form = formOf(items) ?? formOfOptions(items);
-  if (form === undefined) throw tooManyWays();
-  return form.node;
+function searchForm(tree: PatternNode): Form | undefined {
+  const least = leastAt("end", leastAt("start", simplified(tree), ANY_BYTE), ANY_BYTE);
+  const items = simplified(sequence(least));
+  return formOf(items) ?? formOfOptions(items);
 }
 
 /**
@@ -65,11 +65,6 @@ function formOfOptions(items: readonly PatternNode[]): Form | undefined {
   return { node: { kind: "choice", options: nodes }, ways };
 }
 
-export function isAnchored(items: readonly PatternNode[]): boolean {
-  const [first] = items;
-  return first?.kind === "assertion" && first.what === "begin";
-}
-
 function formOf(items: readonly PatternNode[]): Form | undefined {
   const { first, others, skips } = cut(items);
   const ways = waysOf({ first, others, skips }, isAnchored(items));
@@ -86,39 +81,6 @@ function formOf(items: readonly PatternNode[]): Form | undefined {
   });
   const isSure = pieces.length === 0 || start.every(isPlain);
   return { node: sequence([isSure ? sequence(start) : once(sequence(start)), ...nodes]), ways };
-}
-
-function cut(items: readonly PatternNode[]): Pieces {
-  const anchored = isAnchored(items);
-  const done: Piece[] = [];
-  const first: PatternNode[] = [];
-  let skips = false;
-  let piece: Piece | undefined;
-  /** What may have been read since the end of the first piece; where a match may be skipped, since its begin. */
-  let read = byteSet();
-  for (const item of items) {
-    const loop = isByteLoop(item) ? item.item.set : undefined;
-    if (loop !== undefined && includes(loop, read)) {
-      const own = leastAt("end", piece?.items ?? first, loop);
-      const bytes = bytesOfAll(own);
-      const maySkip = piece === undefined && !anchored && includes(loop, bytes);
-      if (endsInOrder(placesOf(sequence(own)), maySkip || piece !== undefined)) {
-        if (piece === undefined) first.splice(0, Infinity, ...own);
-        else if (own.length > 0) done.push({ ...piece, items: own });
-        skips ||= maySkip;
-        if (maySkip || piece !== undefined) read = unite(read, bytes);
-        read = unite(read, loop);
-        piece = { behind: loop, items: [] };
-        continue;
-      }
-    }
-    if (piece === undefined) first.push(item);
-    else {
-      read = unite(read, bytesOfAll([item]));
-      piece.items = leastAt("start", [...piece.items, item], piece.behind);
-    }
-  }
-  return { first, others: piece === undefined ? done : [...done, piece], skips };
 }
 
 /** Of all pieces together. */
@@ -145,15 +107,25 @@ export function waysOfSequence(items: readonly PatternNode[]): number {
 
 /** Loops that might be left too late are left at the first place where all that comes after them is found. */
 function guardedLoops(items: readonly PatternNode[]): PatternNode[] {
-  return items.flatMap((item, i) => {
-    const rest = items.slice(i + 1);
-    if (item.kind !== "repeat" || item.most !== Infinity || item.item.kind === "bytes") return [item];
-    const isSure = endsBefore(placesOf(item.item), placesOf(sequence([item.item, ...rest])));
-    if (!isSure || areLoopsPossessive(placesOf(sequence([item, ...rest])))) return [item];
-    const guard: PatternNode = { kind: "unless-ahead", item: sequence(rest) };
+  const guarded: PatternNode[] = [];
+  for (const [i, item] of [...items.entries()].reverse()) {
+    if (item.kind !== "repeat" || !needsGuard(item, items.slice(i + 1))) {
+      guarded.unshift(item);
+      continue;
+    }
+    const guard: PatternNode = { kind: "unless-ahead", item: sequence(guarded) };
     const first = Array.from({ length: item.least }, () => item.item);
-    return [...first, { ...item, item: sequence([guard, item.item]), least: 0 }];
-  });
+    guarded.unshift(...first, { ...item, item: sequence([guard, item.item]), least: 0 });
+  }
+  return guarded;
+}
+
+/** False also where no guard helps. */
+function needsGuard(repeat: PatternRepeat, rest: readonly PatternNode[]): boolean {
+  const { item: turn, most } = repeat;
+  if (most !== Infinity || turn.kind === "bytes") return false;
+  if (areLoopsPossessive(placesOf(sequence([repeat, ...rest])))) return false;
+  return endsBefore(placesOf(turn), placesOf(sequence([turn, ...rest])));
 }
 
 function isPlain(node: PatternNode): boolean {
@@ -164,6 +136,7 @@ function once(item: PatternNode): PatternNode {
   return { kind: "atomic", item };
 }
 
-export function orSkip(found: PatternNode, loop: ByteSet): PatternNode {
-  return { kind: "choice", options: [found, sequence([once(byteLoop(loop)), { kind: "no-match-before" }])] };
+/** `found`, or else nothing before the end of a loop that reads such bytes. `start`: what `found` begins with before its loop. */
+export function orSkip(found: PatternNode, loop: ByteSet, start: readonly PatternNode[] = []): PatternNode {
+  return { kind: "choice", options: [found, sequence([...start, once(byteLoop(loop)), { kind: "no-match-before" }])] };
 }

@@ -1,6 +1,6 @@
 /** Trees of patterns of which only one thing counts, whether they match, as simple as can be: no groups, no preferences. */
 import { type ByteSet, byteSet, includes, unite } from "./byte-set.js";
-import type { PatternNode } from "./pattern-tree.js";
+import type { PatternNode, PatternRepeat } from "./pattern-tree.js";
 
 const NOTHING: PatternNode = { kind: "sequence", items: [] };
 
@@ -60,10 +60,20 @@ function repeat(item: PatternNode, least: number, most: number): PatternNode {
   if (most === 0 || isNothing(item)) return NOTHING;
   if (least === 1 && most === 1) return item;
   // Repeats of `x?`, `x*` and `x+` are repeats of x.
-  if (item.kind === "repeat" && item.least <= 1 && (item.most === 1 || item.most === Infinity)) {
+  if (isAnyNumber(item)) {
     return repeat(item.item, item.least * least, item.most === 1 ? most : Infinity);
   }
+  // In a loop an option that repeats is as good as one turn for each, and a turn that reads nothing is none.
+  if (most === Infinity && item.kind === "choice" && item.options.some(isAnyNumber)) {
+    const turn = anyOf(item.options.map((option) => (isAnyNumber(option) ? option.item : option)));
+    return repeat(turn, item.options.some((option) => isAnyNumber(option) && option.least === 0) ? 0 : least, most);
+  }
   return { kind: "repeat", item, least, most, lazy: false };
+}
+
+/** `x?`, `x*` or `x+`. */
+function isAnyNumber(node: PatternNode): node is PatternNode & { kind: "repeat" } {
+  return node.kind === "repeat" && node.least <= 1 && (node.most === 1 || node.most === Infinity);
 }
 
 function isNothing(node: PatternNode): boolean {
@@ -96,6 +106,23 @@ export function anyOf(options: readonly PatternNode[]): PatternNode {
   all.push(...others);
   const some = all.length === 0 ? NOTHING : all.length === 1 ? all[0] : ({ kind: "choice", options: all } as const);
   return flat.some(isNothing) ? repeat(some, 0, 1) : some;
+}
+
+/** True if the pattern has such a repeat, or is one. */
+export function hasRepeat(node: PatternNode, is: (repeat: PatternRepeat) => boolean): boolean {
+  switch (node.kind) {
+    case "repeat":
+      return is(node) || hasRepeat(node.item, is);
+    case "group":
+    case "atomic":
+      return hasRepeat(node.item, is);
+    case "choice":
+      return node.options.some((option) => hasRepeat(option, is));
+    case "sequence":
+      return node.items.some((item) => hasRepeat(item, is));
+    default:
+      return false;
+  }
 }
 
 /** All bytes that a text of the pattern may have. */

@@ -5,20 +5,14 @@
 import { UnsupportedError } from "../../plan-step.js";
 import { type ByteSet, complement, onlyByte } from "./byte-set.js";
 import { capturingForm } from "./pattern-captures.js";
-import { searchForm } from "./pattern-search.js";
-import type { Assertion, PatternNode } from "./pattern-tree.js";
+import { searchForms } from "./pattern-search.js";
+import type { Assertion, PatternNode, PatternRepeat } from "./pattern-tree.js";
 
-/** Where a pattern stands. */
-export interface PatternPlace {
-  /**
-   * Inside quotes, for the sake of its groups, and only for texts that it matches; counted repeats are written in braces. Otherwise as a bare
-   * word, of which nothing counts but whether it matches.
-   */
+/** How a pattern is written. */
+interface Writing {
+  /** Inside quotes: groups count, and counted repeats are written in braces. Otherwise as a bare word, without either. */
   quoted: boolean;
-}
-
-/** `greedy`: inside of a possessive loop, where only one way is right. */
-interface Writing extends PatternPlace {
+  /** Inside of a possessive loop, where only one way is right. */
   greedy?: boolean;
 }
 
@@ -36,10 +30,22 @@ const ASSERTIONS: Readonly<Record<Assertion, string>> = {
 /** Bytes that stand for themselves in every reader, inside and outside of a class. */
 const PLAIN = /^[0-9A-Za-z_/,:=~@%]$/;
 
-/** A pattern as PCRE. Throws UnsupportedError where it is too long, or where PCRE might take much time or stack. */
-export function patternText(tree: PatternNode, place: PatternPlace): string {
+/**
+ * A pattern as bare words of PCRE: it matches where one of them does, and nothing else counts. Throws UnsupportedError where it is
+ * too long, or where PCRE might take much time or stack.
+ */
+export function searchTexts(tree: PatternNode): string[] {
+  return searchForms(tree).map((form) => checkedText(form, { quoted: false }));
+}
+
+/** The same with its groups, inside quotes, for the texts that it matches. */
+export function capturingText(tree: PatternNode): string {
+  return checkedText(capturingForm(tree), { quoted: true });
+}
+
+function checkedText(form: PatternNode, writing: Writing): string {
   // An empty word would be none.
-  const text = write(place.quoted ? capturingForm(tree) : searchForm(tree), place) || "(?:)";
+  const text = write(form, writing) || "(?:)";
   requireLength(text);
   return text;
 }
@@ -72,28 +78,28 @@ function requireLength(text: string): void {
   }
 }
 
-function write(node: PatternNode, place: Writing): string {
+function write(node: PatternNode, writing: Writing): string {
   switch (node.kind) {
     case "bytes":
       return setText(node.set);
     case "sequence":
       return node.items
-        .map((item) => (item.kind === "choice" ? grouped(write(item, place)) : write(item, place)))
+        .map((item) => (item.kind === "choice" ? grouped(write(item, writing)) : write(item, writing)))
         .join("");
     case "choice":
-      return node.options.map((option) => write(option, place) || "(?:)").join("|");
+      return node.options.map((option) => write(option, writing) || "(?:)").join("|");
     case "assertion":
       return ASSERTIONS[node.what];
     case "group":
-      return place.quoted ? `(${write(node.item, place)})` : grouped(write(node.item, place));
+      return writing.quoted ? `(${write(node.item, writing)})` : grouped(write(node.item, writing));
     case "atomic":
-      return `(?>${write(node.item, place)})`;
+      return `(?>${write(node.item, writing)})`;
     case "unless-ahead":
-      return `(?!${write(node.item, place)})`;
+      return `(?!${write(node.item, writing)})`;
     case "no-match-before":
       return "(*SKIP)(?!)";
     case "repeat":
-      return repeatText(node, place);
+      return repeatText(node, writing);
   }
 }
 
@@ -124,16 +130,16 @@ function rangesText(set: ByteSet): string {
   return text;
 }
 
-function repeatText(node: Extract<PatternNode, { kind: "repeat" }>, place: Writing): string {
+function repeatText(node: PatternRepeat, writing: Writing): string {
   const { item, least, most } = node;
   const isLoop = most === Infinity && item.kind !== "bytes";
-  const text = write(item, isLoop ? { ...place, greedy: true } : place);
+  const text = write(item, isLoop ? { ...writing, greedy: true } : writing);
   if (text === "" || most === 0) return "";
   const one = item.kind === "bytes" || item.kind === "group" ? text : grouped(text);
-  const mark = isLoop ? "+" : node.lazy && !place.greedy ? "?" : "";
+  const mark = isLoop ? "+" : node.lazy && !writing.greedy ? "?" : "";
   const sign = least === 0 && most === 1 ? "?" : most !== Infinity ? undefined : least === 0 ? "*" : "+";
   if (sign !== undefined && least <= 1) return `${one}${sign}${mark}`;
-  if (place.quoted) return `${one}{${least},${most === Infinity ? "" : most}}${mark}`;
+  if (writing.quoted) return `${one}{${least},${most === Infinity ? "" : most}}${mark}`;
   // A brace would end the word: the repeats are written out.
   if (one.length * Math.max(least, most === Infinity ? 0 : most) > MOST_PATTERN_BYTES)
     requireLength(`${" ".repeat(MOST_PATTERN_BYTES)} `);

@@ -21,6 +21,8 @@ export type PatternNode =
   /** No match, nor one that begins between where this one began and here. Not in the core's syntax. */
   | { kind: "no-match-before" };
 
+export type PatternRepeat = Extract<PatternNode, { kind: "repeat" }>;
+
 interface Flags {
   fold: boolean;
   dotAll: boolean;

@@ -7,7 +7,7 @@ import type { Places } from "./pattern-places.js";
 export const MOST_WAYS = 32;
 /** Places that are tried for a byte of the text, over all ways. */
 const MOST_TRIES = 64;
-const MOST_STATES = 3000;
+const MOST_STATES = 1500;
 
 /** How many ways have led to each place. */
 type State = ReadonlyMap<number, number>;

@@ -1,8 +1,8 @@
 /** Values of requests as variables of NGINX, and conditions on them as comparisons. */
 import type { Condition, ConditionTest, ValueSource } from "../../../../core-wasm/binding/source.js";
 import { UnsupportedError } from "../../plan-step.js";
-import { type Expression, matches, not } from "./expression.js";
-import { foldedPattern, patternText } from "./pattern-text.js";
+import { type Expression, matches, matchesPattern, not } from "./expression.js";
+import { foldedPattern } from "./pattern-text.js";
 import { parsePattern } from "./pattern-tree.js";
 import { shown } from "./shown.js";
 
@@ -39,7 +39,7 @@ function compared(variable: string, test: ConditionTest): Expression {
     case "empty":
       return not(matches(variable, "^[\\x00-\\xFF]"));
     case "regex":
-      return matches(variable, patternText(parsePattern(test.pattern, test.ignoreCase), { quoted: false }));
+      return matchesPattern(variable, parsePattern(test.pattern, test.ignoreCase));
   }
 }
 
