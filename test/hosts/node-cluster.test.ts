@@ -117,15 +117,22 @@ if (cluster.isPrimary) {
   });
   primary.load(readFileSync(bundle));
   primary.fork(2);
-  process.on("SIGUSR2", () => {
+  const lose = () => {
     const { pid } = Object.values(cluster.workers)[0].process;
     process.kill(pid, "SIGKILL");
     // A zombie without threads has closed its end of the channel.
     const alive = () => !/\\) Z /.test(readFileSync("/proc/" + pid + "/stat", "utf8"));
     while (alive() || readdirSync("/proc/" + pid + "/task").length > 1);
+  };
+  process.on("SIGUSR2", () => {
+    lose();
     console.log("loaded: " + primary.load(readFileSync(bundle)));
   });
   process.once("SIGTERM", () => primary.end());
+  process.once("SIGINT", () => {
+    lose();
+    primary.end().then(() => console.log("ended"));
+  });
 } else {
   const router = await followPrimary(await coreModule());
   createServer(createHandler(router)).listen(Number(port), "127.0.0.1");
@@ -148,6 +155,14 @@ it("a worker that has died just before a bundle is sent to it does not take the 
   await program.said(/^in force: 2$/);
   while (!(await ask(port, "/").catch(() => undefined))) await pause();
   for (let i = 0; i < 10; i++) expect(await ask(port, "/")).toMatchObject({ status: 200, body: "second" });
+});
+
+it("a worker that has died just before the primary ends does not take the primary along", async () => {
+  await program.end();
+  program = new Program(installed.project, process.execPath, ["losing.js", "site.njkb", String(port)]);
+  await program.said(/^in force: 1$/);
+  program.process.kill("SIGINT");
+  await program.said(/^ended$/);
 });
 
 function pause(): Promise<void> {

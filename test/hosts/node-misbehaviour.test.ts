@@ -169,6 +169,16 @@ describe("a client that misbehaves", { timeout: TIMEOUT }, () => {
     expect([router.ends, failures]).toEqual([[false, false], []]);
   });
 
+  it("stalls in its body while its answer comes: it is broken off, and nobody is blamed", async () => {
+    const begun = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n";
+    const peer = await rawPeer((socket, received) => received.endsWith("abc") && socket.write(begun));
+    const { port, router, failures } = await proxy(silent(peer.port), { clientTimeout: 300 });
+    const client = await RawClient.plain(port);
+    client.write(`POST /plain HTTP/1.1\r\n${HEAD}Content-Length: 1000\r\n\r\nabc`);
+    expect(await client.end(TIMEOUT)).toMatch(/^HTTP\/1\.1 200 .*abc/s);
+    expect([router.ends, failures]).toEqual([[false], []]);
+  });
+
   it("is slower with its body than the peer may be with its answer: the peer gets it whole", async () => {
     const peer = await rawPeer((socket, received) => received.endsWith("abcde") && socket.write(FINE));
     const { port, router } = await proxy(silent(peer.port));

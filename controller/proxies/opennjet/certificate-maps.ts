@@ -105,12 +105,15 @@ export class CertificateMaps {
     this.held = true;
     this.revision++;
     while (this.running !== undefined) await this.running;
+    let tries = 0;
     for (let wait = FIRST_WAIT; ; wait = Math.min(LONGEST_WAIT, wait * 2)) {
       try {
         await this.leave();
         return;
       } catch (error) {
         if (this.stopped) throw error;
+        if (tries++ === SAID)
+          this.parts.logger.warn("a plan with certificates waits for the workers of opennjet", { error });
         await this.sleep(wait);
       }
     }
@@ -220,6 +223,8 @@ export class CertificateMaps {
     await this.leave();
     for (const [host, pair] of hosts) if (!(await files.holds(host, pair))) await files.write(host, pair);
     if (!there) {
+      // Also where the answer does not come, and the change does.
+      this.tidyLater();
       await this.replace(table);
       this.tidyLater();
     }

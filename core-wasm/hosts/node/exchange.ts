@@ -118,8 +118,9 @@ export class Exchange {
 
   /** True if the peer has all that has come of the body, or the client has not taken what has come of the answer. */
   #waitsForClient(sent: ClientRequest): boolean {
-    if (this.#answered) return this.response.writableNeedDrain;
-    return this.#hasBody && !this.request.complete && sent.writableLength === 0;
+    // A peer may answer while it reads.
+    const owesBody = this.#hasBody && !this.request.complete && sent.writableLength === 0;
+    return owesBody || (this.#answered && this.response.writableNeedDrain);
   }
 
   /** The peer's connection has been quiet for the read timeout, which is the client's doing: no client is to take a peer out. */

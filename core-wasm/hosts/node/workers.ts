@@ -87,7 +87,10 @@ export class ClusterPrimary {
   }
 
   #start(): void {
-    this.#started.set(cluster.fork().id, performance.now());
+    const worker = cluster.fork();
+    // What is sent to one that has just died, by Node itself too, is an error of the channel, which would end the primary.
+    worker.on("error", () => {});
+    this.#started.set(worker.id, performance.now());
   }
 
   #send(worker: Worker): void {
