@@ -60,7 +60,7 @@ local function next_peer(record)
   queue.place_free(key)
   local tried = record.tried
   tried[#tried + 1] = record.token
-  record.token = nil
+  record.token = false
   local choice = worker.table:pick_peer(key, record.hash, tried, worker.random(), worker.now(), {})
   if not choice then return false end
   record.token, record.peer, record.session, record.moved = choice.token, choice.peer, choice.session, true

@@ -11,7 +11,9 @@ local gmatch = string.gmatch
 local var = ngx.var
 local ngx_now, start_time = ngx.now, ngx.req.start_time
 local finish, recycle = requests.finish, requests.recycle
-local get_request, seconds_of, whole_number_of = base.get_request, variables.seconds, variables.whole_number
+local get_request, number_of = base.get_request, variables.number
+local RECEIVED, SENT = variables.name "request_length", variables.name "bytes_sent"
+local RESPONSE_TIME = variables.name "upstream_response_time"
 
 local log = {}
 
@@ -46,7 +48,7 @@ local function count_attempts(record, r, status, received, sent, seconds, now)
   local counts = count.peer(key, record.peer.id)
   if not record.special then
     -- The peer can't have taken longer than the whole request.
-    local response = seconds > 0 and seconds_of(r, "upstream_response_time") or 0
+    local response = seconds > 0 and number_of(r, RESPONSE_TIME) or 0
     count.last_attempt(counts, status, received, sent, seconds, response, now)
     return
   end
@@ -70,7 +72,7 @@ function log.run()
   local seconds = now - start_time()
   if seconds < 0 then seconds = 0 end
   local r = get_request()
-  local received, sent = whole_number_of(r, "request_length"), whole_number_of(r, "bytes_sent")
+  local received, sent = number_of(r, RECEIVED), number_of(r, SENT)
   local origin = record and record.decided
   count.request(origin and origin.host, status, received, sent, seconds, now)
   if not record then return end

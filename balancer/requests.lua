@@ -32,6 +32,27 @@ local function here()
   return at, band(rshift(at, 4), PLACES - 1)
 end
 
+--- A record that nothing is noted in. What every request notes is there from the beginning, false where there is nothing: a table that
+-- fields come into and go from is laid out anew time and again.
+local function new_record()
+  return {
+    attempts = 0,
+    tried = {},
+    https = false,
+    random = 0,
+    decision = false,
+    decided = false,
+    absolute = false,
+    upstream = false,
+    token = false,
+    peer = false,
+    hash = false,
+    granted = false,
+    special = false,
+    pages = false,
+  }
+end
+
 --- Begins a record for the request at hand. Fields that matter are set by `route`.
 function requests.begin()
   local record
@@ -39,7 +60,7 @@ function requests.begin()
     record = free[free_count]
     free_count = free_count - 1
   else
-    record = { attempts = 0, tried = {} }
+    record = new_record()
   end
   local at, place = here()
   if address_at[place] == 0 or address_at[place] == at then
@@ -73,10 +94,9 @@ function requests.recycle(record)
   if free_count >= MOST_FREE then return end
   if record.attempts > 1 or record.special then
     -- Whatever else was noted of an unusual request is not for the next one.
-    record = { attempts = 0, tried = {} }
+    record = new_record()
   else
-    record.attempts, record.upstream, record.token, record.peer, record.hash = 0, nil, nil, nil, nil
-    record.origin, record.granted, record.decided = nil, nil, nil
+    record.attempts, record.upstream, record.token, record.peer, record.decided = 0, false, false, false, false
   end
   free_count = free_count + 1
   free[free_count] = record

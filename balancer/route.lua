@@ -9,6 +9,7 @@ local headers = require "balancer.headers"
 local queue = require "balancer.queue"
 local request_ids = require "balancer.request_ids"
 local requests = require "balancer.requests"
+local RoutingTable = require "balancer.core.routing_table"
 local upstreams = require "balancer.upstreams"
 local variables = require "balancer.variables"
 local worker = require "balancer.worker"
@@ -19,6 +20,7 @@ local get_request = base.get_request
 local find_variable, text_of = variables.find, variables.text
 local catch_up = follower.catch_up
 local begin, upstream_of = requests.begin, upstreams.get
+local new_decision = RoutingTable.new_decision
 
 local route = {
   --- Bytes of a body where an upstream sets no limit; 0: any number.
@@ -31,24 +33,29 @@ local route = {
 local LONGEST_TARGET = 8192
 local SLASH, SPACE = 47, 32
 
+local HOST, TARGET = variables.name "http_host", variables.name "request_uri"
+local LINE, CONNECTION, GIVEN_ID, ID =
+  variables.name "request", variables.name "http_connection", variables.name "http_x_request_id", variables.name "njet_id"
+
 --- The target of a request line in absolute form; nil for any other. NGINX leaves the host out of `$request_uri`, which then may
--- begin with `?`.
-local function absolute_target(r)
-  local line, length = find_variable(r, "request")
+-- begin with `?`. With HTTP/1 it is a part of the line, and of all targets only those in absolute form have no space before that part.
+local function absolute_target(r, target)
+  if target ~= nil and target[-1] == SPACE then return nil end
+  local line, length = find_variable(r, LINE)
   -- Most methods have three or four letters.
   if length > 5 and (line[3] == SPACE and line[4] == SLASH or line[4] == SPACE and line[5] == SLASH) then return nil end
-  local target = match(text_of(r, "request") or "", "^%S+ (%S+)")
-  return target and find(target, "^%a[%w+.-]*://") and target or nil
+  local whole = match(text_of(r, LINE) or "", "^%S+ (%S+)")
+  return whole and find(whole, "^%a[%w+.-]*://") and whole or nil
 end
 
 --- Decides a request by its host and target, as they stand in NGINX's memory.
 local function decide(record, r, host, host_length, target, target_length)
-  local absolute = absolute_target(r)
+  local absolute = absolute_target(r, target)
   if absolute then target, target_length = absolute, #absolute end
   local decision, why = worker.table:decide_bytes(host or "", host_length, target, target_length, record.https, record.random,
     worker.now(), facts, record.decision)
   if decision then
-    record.absolute = absolute
+    record.absolute = absolute or false
     return decision
   end
   ngx.log(ngx.ERR, "a request could not be decided: ", why)
@@ -62,10 +69,10 @@ end
 
 --- Gives a request that came without an id one.
 local function give_id(r)
-  local _, length = find_variable(r, "http_x_request_id")
+  local _, length = find_variable(r, GIVEN_ID)
   if length > 0 then return end
   local id = request_ids.next()
-  if id then variables.set(r, "njet_said_x_request_id", id, request_ids.LENGTH) end
+  if id then variables.set(r, ID, id, request_ids.LENGTH) end
 end
 
 --- Notes what was decided, for the phases after this.
@@ -77,8 +84,8 @@ end
 
 local function decide_anew(record)
   local r = get_request()
-  local host, host_length = find_variable(r, "http_host")
-  return decide(record, r, host, host_length, find_variable(r, "request_uri"))
+  local host, host_length = find_variable(r, HOST)
+  return decide(record, r, host, host_length, find_variable(r, TARGET))
 end
 
 --- Decides anew for a request that waits: false if every peer of that upstream is still busy.
@@ -127,7 +134,7 @@ local function proxy(record, decision)
   end
   local r = get_request()
   give_id(r)
-  local connection = text_of(r, "http_connection")
+  local connection = text_of(r, CONNECTION)
   local upgrade
   if connection and connection ~= "keep-alive" and connection ~= "close" then
     headers.drop_named(connection)
@@ -159,7 +166,7 @@ local function note(record, decision)
     record.special = true
     record.pages = pages
   elseif record.pages then
-    record.pages = nil
+    record.pages = false
   end
 end
 
@@ -196,18 +203,18 @@ function route.run(https)
   catch_up()
   local record = begin()
   local r = get_request()
-  local host, host_length = find_variable(r, "http_host")
+  local host, host_length = find_variable(r, HOST)
   if host_length == 0 then
     local protocol = var.server_protocol
     -- HTTP/0.9 has no version at all.
     if not protocol or protocol == "" then return answers.page(505) end
     if protocol ~= "HTTP/1.0" then return answers.refuse(400) end
   end
-  local target, target_length = find_variable(r, "request_uri")
+  local target, target_length = find_variable(r, TARGET)
   if target_length > LONGEST_TARGET then return answers.refuse(414) end
   local decision = record.decision
   if not decision then
-    decision = {}
+    decision = new_decision()
     record.decision = decision
   end
   record.https = https

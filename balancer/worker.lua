@@ -5,6 +5,9 @@ local request_ids = require "balancer.request_ids"
 local RoutingTable = require "balancer.core.routing_table"
 local record = require "balancer.state.record"
 local store = require "balancer.state.store"
+local variables = require "balancer.variables"
+
+local random = math.random
 
 local worker = {
   --- The RoutingTable; nil before `open`.
@@ -35,6 +38,7 @@ function worker.open(library)
   core, why = RoutingTable.new(loaded, { pages = MOST_PAGES, restore = restore })
   if not core then error("the native core does not start: " .. why) end
   worker.table = core
+  if not variables.open(loaded) then ngx.log(ngx.WARN, "variables are read by the Lua module, more slowly: the program itself does not give them") end
   local source
   source, why = request_ids.open()
   if not source then ngx.log(ngx.WARN, "ids of requests are made by NGINX, more slowly: ", why) end
@@ -46,9 +50,9 @@ function worker.now()
   return ngx.now() * 1000
 end
 
---- A whole number below 2^32.
+--- A number below 2^32. Of what is behind its point nothing is looked at where it counts: the core takes whole numbers.
 function worker.random()
-  return math.random(0, TOP - 1)
+  return random() * TOP
 end
 
 return worker

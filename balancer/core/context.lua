@@ -16,9 +16,11 @@
 --                           "; "); nil if there is none
 -- None of them may yield.
 
+local bit = require "bit"
 local ffi = require "ffi"
 local status = require "balancer.core.status"
 
+local band, tobit = bit.band, bit.tobit
 local copy = ffi.copy
 local NEED = status.NEED
 
@@ -110,7 +112,7 @@ function Context:word(field)
 end
 
 function Context:set_time(now)
-  self.memory.instance.words[self.base + NOW] = now % 4294967296
+  self.memory.instance.words[self.base + NOW] = tobit(now)
 end
 
 function Context:free_outgrown()
@@ -132,8 +134,8 @@ function Context:route(host, host_length, target, target_length, https, random, 
   local bytes = instance.bytes
   local input = self.input
   copy(bytes + input, host, host_length)
-  copy(bytes + (input + host_length + (-host_length) % 4), target, target_length)
-  instance.words[self.base + NOW] = now % 4294967296
+  copy(bytes + (input + host_length + band(-host_length, 3)), target, target_length)
+  instance.words[self.base + NOW] = tobit(now)
   return self.functions.njk_route(instance, self.address, host_length, target_length, https and HTTPS or 0, random)
 end
 

@@ -9,6 +9,7 @@
 --                               It is freed by the garbage collector.
 --   library.functions.njk_find_header(headers, count, name, length) -> the place of the header with this name among so many, -1
 --                               for none, -2 for more than one
+--   library.functions.njk_decimal(text, length) -> the number that a text of bytes begins with, such as 12 or 0.003; 0 for none
 --   instance.bytes, instance.words   the memory; to be read anew after every call, since it moves when it grows.
 --   instance.trap               0, or the number of the trap that ended the instance.
 --
@@ -37,6 +38,7 @@ if not pcall(ffi.typeof, "njk_instance") then
     typedef struct { int32_t length; const uint8_t *bytes; } njk_text;
     typedef struct { njk_text name, value; } njk_header;
     int32_t njk_find_header(const njk_header *headers, int32_t count, const char *name, int32_t length);
+    double njk_decimal(const uint8_t *text, size_t length);
   ]]
 end
 

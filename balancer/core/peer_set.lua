@@ -75,7 +75,7 @@ end
 function PeerSet.token(memory, image, index)
   -- Tokens stand behind the image, at the next multiple of 4.
   local size = memory:word(image + SIZE)
-  return memory:word(image + size + (-size) % 4 + index * 4)
+  return memory:word(image + size + band(-size, 3) + index * 4)
 end
 
 return PeerSet

@@ -16,14 +16,15 @@
 --                                      `ip:port` or `[ip]:port`. Unknown upstreams and peers are passed over
 --
 --   Requests. None of these yields.
+--   RoutingTable.new_decision()        -> a table for decide, see decision.lua
 --   table:decide(host, target, https, random, now, request, decision) -> decision, or nil and what is wrong. For host to
 --                                      request see context.lua; `decision` is a table to be written over, see decision.lua
 --   table:decide_bytes(host, host_length, target, target_length, https, random, now, request, decision) -> the same, of bytes
 --                                      that stand at an address. Where the decision is to send `target` on as it is,
---                                      decision.target is nil
+--                                      decision.target is false
 --   table:pick_peer(key, hash, tried, random, now, choice) -> choice, with peer, token, position and session; or nil and
 --                                      "busy" (all that could be used have as many requests under way as they may), "none"
---                                      (no peer is left), or what is wrong. hash: of the decision, or nil; tried: list of
+--                                      (no peer is left), or what is wrong. hash: of the decision, or false; tried: list of
 --                                      tokens that are not wanted
 --   table:peer_done(token, failed, now) a try with a peer that was given here is over; to be called once for each
 --   table:peers_of(key)                -> list of {peer, state, conns, out, token} in canonical order
@@ -48,7 +49,7 @@ local FIRST_SCRATCH = 1024
 local STATES = { unchecked = 0, up = 1, down = 2, draining = 3 }
 local STATE_NAMES = { [0] = "unchecked", "up", "down", "draining" }
 
-local RoutingTable = {}
+local RoutingTable = { new_decision = Decision.new }
 RoutingTable.__index = RoutingTable
 
 -- Makes a fresh core with an empty table; answers what is wrong, if anything.

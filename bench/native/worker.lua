@@ -16,7 +16,7 @@ local _M = {}
 
 local table_of_routes
 local hosts, targets = {}, {}
-local decision = {}
+local decision = RoutingTable.new_decision()
 local request = {}
 
 local function texts()

@@ -139,6 +139,24 @@ PUBLIC int32_t njk_find_header(const njk_header *headers, int32_t count, const c
   return found;
 }
 
+static double njk_digits(const uint8_t *text, size_t length, size_t *at) {
+  double number = 0;
+  for (; *at < length && text[*at] >= '0' && text[*at] <= '9'; ++*at) number = number * 10 + (text[*at] - '0');
+  return number;
+}
+
+/* The number that a text begins with: digits, and a point with more of them. No sign, no exponent; 0 for none. It stands here for the
+   same reason. */
+PUBLIC double njk_decimal(const uint8_t *text, size_t length) {
+  size_t at = 0;
+  double whole = njk_digits(text, length, &at);
+  if (at == length || text[at] != '.') return whole;
+  size_t point = ++at;
+  double part = njk_digits(text, length, &at), scale = 1;
+  for (; point < at; point++) scale *= 10;
+  return whole + part / scale;
+}
+
 /* Declarations of the functions below, for FFIs that read C. */
 PUBLIC const char *njk_declarations(void) {
   return ${declarations.map((line) => `\n    ${JSON.stringify(`${line}\n`)}`).join("")};

@@ -139,7 +139,7 @@ end
 -- The decision as RoutingTable gives it, with what it does not tell taken from the context.
 local function told(state, decision)
   local context = state.context
-  local long = decision.status == 414 and decision.origin == nil and state.too_long
+  local long = decision.status == 414 and not decision.origin and state.too_long
   local by = long and "none" or BY[context:word(F.ORIGIN)]
   local rule = by == "route" and context:word(F.ROUTE) or by == "guard" and context:word(F.GUARD) or nil
   local peer = decision.peer
@@ -167,7 +167,7 @@ local function decide(state, value)
   local host, target = bytes(value.host), bytes(value.target)
   state.too_long = #host + #target > 65532
   local decision = assert(
-    state:decide(host, target, value.scheme == "https", value.random, value.now, request_of(value), {})
+    state:decide(host, target, value.scheme == "https", value.random, value.now, request_of(value), RoutingTable.new_decision())
   )
   local answer = told(state, decision)
   if decision.token then

@@ -81,14 +81,15 @@ export class Nginx {
     throw new Error(`NGINX does not answer: ${this.errorLog()}`);
   }
 
-  get(path: string): Promise<Answer> {
-    return this.post(path, undefined);
+  get(path: string, headers: Record<string, string | string[]> = {}): Promise<Answer> {
+    return this.post(path, undefined, headers);
   }
 
-  post(path: string, body: Uint8Array | undefined): Promise<Answer> {
+  post(path: string, body?: Uint8Array, headers: Record<string, string | string[]> = {}): Promise<Answer> {
     return new Promise((resolve, reject) => {
+      const method = body ? "POST" : "GET";
       const sent = request(
-        { socketPath: this.#socket, path, method: body ? "POST" : "GET", agent: false, headers: { host: "test" } },
+        { socketPath: this.#socket, path, method, agent: false, headers: { host: "test", ...headers } },
         (response) => {
           const parts: Buffer[] = [];
           response.on("data", (part) => parts.push(part));

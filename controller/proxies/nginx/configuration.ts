@@ -139,12 +139,12 @@ function headerVariables(trusting: boolean, peer: string): { maps: string[]; for
       kept("x_forwarded_host", "$http_host"),
       kept("x_forwarded_port", "$server_port"),
       chain,
-      `map $http_x_request_id $njet_said_x_request_id { default $request_id; "" $request_id; "~^[\\x21-\\x7e]{1,128}$" $http_x_request_id; }`,
+      `map $http_x_request_id $njet_id { default $request_id; "" $request_id; "~^[\\x21-\\x7e]{1,128}$" $http_x_request_id; }`,
       `map ${trusting ? '"$njet_trusted"' : NOTHING} $njet_forwarded { default ""; 1 ${forwardedKept}; }`,
     ],
     forwarded: [
       ["Host", "host:$http_host"],
-      ["X-Request-ID", "request_id:$njet_said_x_request_id"],
+      ["X-Request-ID", "request_id:$njet_id"],
       ["X-Real-IP", "real_ip:$remote_addr"],
       ["X-Forwarded-For", trusting ? "forwarded_for:$njet_said_x_forwarded_for" : `forwarded_for:${peer}`],
       ["X-Forwarded-Proto", trusting ? "forwarded_proto:$njet_said_x_forwarded_proto" : "forwarded_proto:$scheme"],
@@ -158,7 +158,7 @@ function headerVariables(trusting: boolean, peer: string): { maps: string[]; for
 const UPSTREAMS = ["upstream_balancer", "upstream_tls", "upstream_grpc", "upstream_grpcs"];
 
 const LOG_FORMAT =
-  'log_format njet_kic escape=json \'{"time":"$time_iso8601","requestId":"$njet_said_x_request_id","client":"$remote_addr",' +
+  'log_format njet_kic escape=json \'{"time":"$time_iso8601","requestId":"$njet_id","client":"$remote_addr",' +
   '"scheme":"$scheme","method":"$request_method","host":"$http_host","target":"$request_uri","protocol":"$server_protocol",' +
   '"status":$njet_status,"bytes":$body_bytes_sent,"durationSeconds":$request_time,"resource":"$njet_resource","path":"$njet_path",' +
   '"upstream":"$njet_upstream","peer":"$upstream_addr","upstreamStatus":"$upstream_status",' +
@@ -232,6 +232,8 @@ export function nginxConfiguration(options: NginxConfigurationOptions): string {
     "send_timeout 60s;",
     "keepalive_timeout 75s;",
     "keepalive_requests 100000;",
+    // What a request takes, so that its pool is one block: each further one is asked for, and given back.
+    "request_pool_size 16k;",
     "reset_timedout_connection on;",
     "tcp_nodelay on;",
     "proxy_http_version 1.1;",

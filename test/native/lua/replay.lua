@@ -12,7 +12,7 @@ local _M = {}
 _M.path = nil
 
 local state
-local decision, choice = {}, {}
+local decision, choice = RoutingTable.new_decision(), {}
 -- Images that were loaded, to be put back after a trap.
 local kept = {}
 
@@ -26,7 +26,7 @@ local function line(...)
   local fields = { ... }
   for i = 1, select("#", ...) do
     local field = fields[i]
-    fields[i] = field == nil and "" or escape(tostring(field))
+    fields[i] = field and escape(tostring(field)) or ""
   end
   return table.concat(fields, "|")
 end
