@@ -1,6 +1,7 @@
 import { readFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
-import { DEFAULT_CONFIGURATION, nginxConfiguration } from "../../controller/proxies/nginx/configuration.js";
+import { nginxConfiguration } from "../../controller/proxies/nginx/configuration.js";
+import { DEFAULT_CONFIGURATION } from "../../controller/proxies/nginx/configuration-options.js";
 
 const OPTIONS = { ...DEFAULT_CONFIGURATION };
 

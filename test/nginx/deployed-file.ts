@@ -1,6 +1,6 @@
 /** A configuration of `deploy/`, as it stands there, at the places and ports of a test. */
 import { readFileSync } from "node:fs";
-import type { NginxConfigurationOptions } from "../../controller/proxies/nginx/configuration.js";
+import type { NginxConfigurationOptions } from "../../controller/proxies/nginx/configuration-options.js";
 
 /**
  * The text of a file of `deploy/`. What it says of an installed system is replaced: the run folder, our own files, addresses and ports, the user

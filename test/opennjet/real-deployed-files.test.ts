@@ -3,7 +3,7 @@ import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { describe, expect, it } from "vitest";
-import type { NginxConfigurationOptions } from "../../controller/proxies/nginx/configuration.js";
+import type { NginxConfigurationOptions } from "../../controller/proxies/nginx/configuration-options.js";
 import { nativeCore, PACKAGE_ROOT } from "../../controller/proxies/nginx/parts.js";
 import { OpenNjetApi } from "../../controller/proxies/opennjet/api/index.js";
 import { DEFAULT_OPENNJET_CONFIGURATION } from "../../controller/proxies/opennjet/configuration.js";

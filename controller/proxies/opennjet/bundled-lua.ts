@@ -1,6 +1,6 @@
 /** The Lua balancer that OpenNJet itself brings, in the static configuration. Nothing of ours is loaded beside it. */
 import { join } from "node:path";
-import type { NginxConfigurationOptions, OtherLua } from "../nginx/configuration.js";
+import type { NginxConfigurationOptions, OtherLua } from "../nginx/configuration-options.js";
 import { quotedPaths } from "../nginx/configured-values.js";
 
 /** Path of the question whether a worker has a backend; the name is the argument `name`. */

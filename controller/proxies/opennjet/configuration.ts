@@ -3,12 +3,8 @@
  * follow from start options alone, never from objects.
  */
 import { join } from "node:path";
-import {
-  DEFAULT_CONFIGURATION,
-  type NginxConfigurationOptions,
-  nginxConfiguration,
-  OWN_PAGES,
-} from "../nginx/configuration.js";
+import { nginxConfiguration, OWN_PAGES } from "../nginx/configuration.js";
+import { DEFAULT_CONFIGURATION, type NginxConfigurationOptions } from "../nginx/configuration-options.js";
 import { listen, type NginxListener, quoted, unixPath } from "../nginx/configured-values.js";
 import { BUNDLED_SERVER, bundledLua } from "./bundled-lua.js";
 import { CERTIFICATE_MAPS } from "./certificate-table.js";
