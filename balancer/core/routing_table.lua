@@ -22,7 +22,7 @@
 --   table:decide_bytes(host, host_length, target, target_length, https, random, now, request, decision) -> the same, of bytes
 --                                      that stand at an address. Where the decision is to send `target` on as it is,
 --                                      decision.target is false
---   table:pick_peer(key, hash, tried, random, now, choice) -> choice, with peer, token, position and session; or nil and
+--   table:pick_peer(key, hash, tried, random, now, choice) -> choice, with peer, token, position and session or false; or nil and
 --                                      "busy" (all that could be used have as many requests under way as they may), "none"
 --                                      (no peer is left), or what is wrong. hash: of the decision, or false; tried: list of
 --                                      tokens that are not wanted

@@ -26,7 +26,7 @@ local function line(...)
   local fields = { ... }
   for i = 1, select("#", ...) do
     local field = fields[i]
-    fields[i] = field and escape(tostring(field)) or ""
+    fields[i] = field == nil and "" or escape(tostring(field))
   end
   return table.concat(fields, "|")
 end
@@ -83,15 +83,16 @@ end
 
 -- What was decided. In brief: without names, which a hostile image may have put together from any bytes.
 local function told(d, brief)
+  local text = d.target or d.location or d.body or nil
+  local status = d.status or nil
   if brief then
-    return line(d.action, d.status, d.peer and d.peer.port, d.target or d.location or d.body, told_headers(d.headers))
+    return line(d.action, status, d.peer and d.peer.port or nil, text, told_headers(d.headers))
   end
-  local peer = d.peer and d.peer.id
-  local text = d.target or d.location or d.body
-  local origin = d.origin and (d.origin.resource .. " " .. d.origin.host .. " " .. d.origin.path)
+  local peer = d.peer and d.peer.id or nil
+  local origin = d.origin and (d.origin.resource .. " " .. d.origin.host .. " " .. d.origin.path) or nil
   local flags = (d.new_session and 1 or 0) .. (d.busy and 1 or 0)
-  return line(d.action, d.status, d.upstream_key, d.upstream, peer, d.token, d.position, d.hash, d.session, flags, text,
-    d.content_type, told_headers(d.headers), told_pages(d.error_pages), origin)
+  return line(d.action, status, d.upstream_key or nil, d.upstream or nil, peer, d.token or nil, d.position or nil, d.hash or nil,
+    d.session or nil, flags, text, d.content_type or nil, told_headers(d.headers), told_pages(d.error_pages), origin)
 end
 
 local function restore(routing_table)
@@ -157,7 +158,7 @@ local OPERATIONS = {
     if not picked then
       return line(err)
     end
-    return line(picked.peer.id, picked.token, picked.position, picked.session)
+    return line(picked.peer.id, picked.token, picked.position, picked.session or nil)
   end,
   D = function(fields)
     return said(state:peer_done(tonumber(fields[1]), fields[2] == "1", tonumber(fields[3])))
