@@ -3,12 +3,14 @@ import { describe, expect, it } from "vitest";
 import { MetricsPage } from "../../controller/observability/metrics-page.js";
 import { MetricsServer } from "../../controller/observability/metrics-server.js";
 import type { MapsApi } from "../../controller/proxies/opennjet/certificate-maps.js";
+import { MapSwitchRefusedError } from "../../controller/proxies/opennjet/map-switch.js";
 import { OpenNjetProxy } from "../../controller/proxies/opennjet/opennjet-proxy.js";
 import type { ApplyFailure } from "../../controller/proxies/proxy.js";
+import type { PlanStep } from "../../controller/reconcile/plan.js";
 import { makeCertificate } from "../support/certificates.js";
 import { cleanUpAfterEach, closing } from "../support/harness.js";
 import { ask } from "../support/http-client.js";
-import { certificateStep, planOf } from "../support/plans.js";
+import { actionHost, certificateStep, planOf } from "../support/plans.js";
 import { type DrivenMapsOptions, drivenMaps } from "./driven-maps.js";
 
 cleanUpAfterEach();
@@ -23,14 +25,14 @@ const A_WHILE = 300;
 /** A proxy whose carrier takes what `meanwhile` takes for a plan, and always serves. */
 function proxyOver(
   { api, certificates, logger }: Awaited<ReturnType<typeof drivenMaps>>,
-  meanwhile: () => Promise<ApplyFailure[]> = async () => [],
+  meanwhile: (steps: readonly PlanStep[]) => Promise<ApplyFailure[]> = async () => [],
 ): OpenNjetProxy {
   return new OpenNjetProxy({
     carrier: {
       listen: async () => undefined,
       addresses: () => ({ http: undefined, https: undefined }),
       metrics: () => [],
-      apply: async ({ generation }) => ({ generation, failures: await meanwhile() }),
+      apply: async ({ generation, steps }) => ({ generation, failures: await meanwhile(steps) }),
       setPeerStates: () => undefined,
       state: () => ({ generation: "", serving: true }),
       close: async () => undefined,
@@ -47,15 +49,22 @@ function proxyOver(
 async function withOwnWorkers(options: DrivenMapsOptions = {}) {
   /** What workers were told, in order: a version, or undefined. */
   const told: (string | undefined)[] = [];
-  const carrier = { meanwhile: async (): Promise<ApplyFailure[]> => [], refusesToHear: 0 };
+  const carrier = {
+    meanwhile: async (_steps: readonly PlanStep[]): Promise<ApplyFailure[]> => [],
+    refusesToHear: 0,
+    /** What workers say to whatever they are told; to a version only, where `toLeave` is false. */
+    refusal: undefined as { error: Error; toLeave: boolean } | undefined,
+  };
   const workers = {
     async set(version: string | undefined) {
+      const { refusal } = carrier;
+      if (refusal !== undefined && (refusal.toLeave || version !== undefined)) throw refusal.error;
       if (carrier.refusesToHear-- > 0) throw new Error("nobody answers");
       told.push(version);
     },
   };
   const maps = await drivenMaps({ ...options, workers });
-  const proxy = proxyOver(maps, () => carrier.meanwhile());
+  const proxy = proxyOver(maps, (steps) => carrier.meanwhile(steps));
   await proxy.complete();
   await proxy.apply(planOf(certificateStep(HOST, A)));
   maps.clock.advance(100);
@@ -143,6 +152,65 @@ describe("Workers that can answer by themselves", () => {
     await until(() => certificates.settled);
     expect(told.at(-1)).not.toBe(undefined);
     expect(contents()).toEqual([`${B.chain.trim()}\n${B.key.trim()}\n`]);
+  });
+
+  it("that do not answer are told of in the log when they were asked three times, once", async () => {
+    const { proxy, carrier, clock, until, said } = await withOwnWorkers();
+    carrier.refusesToHear = 5;
+    const waits = "a plan with certificates waits for the workers of opennjet";
+    const applied = proxy.apply(planOf(certificateStep(HOST, B)));
+    const seen: number[] = [];
+    for (const wait of [100, 200, 400, 800, 1_600]) {
+      await until(() => clock.waits(wait));
+      seen.push(said.filter((message) => message === waits).length);
+      clock.advance(wait);
+    }
+    await applied;
+    expect(seen).toEqual([0, 0, 1, 1, 1]);
+  });
+
+  it("that refuse to leave the map have certificates refused at once, each on its object, and all else of the plan carried out", async () => {
+    const { proxy, carrier, clock, certificates, until, contents, said } = await withOwnWorkers();
+    const error = new MapSwitchRefusedError("PROXY_STATE_FULL", undefined, "the shared state has no room");
+    carrier.refusal = { error, toLeave: true };
+    let carriedOut: readonly PlanStep[] = [];
+    carrier.meanwhile = async (steps) => {
+      carriedOut = steps;
+      return [];
+    };
+    const host = actionHost(HOST, { kind: "return", status: 200, contentType: "text/plain", body: [] });
+    const { failures } = await proxy.apply(planOf(certificateStep(HOST, B), host));
+    expect(failures).toEqual([{ kind: "certificate", piece: HOST, code: "PROXY_STATE_FULL", message: error.message }]);
+    expect(error.message).toContain("--nginx-state-size");
+    expect(carriedOut).toEqual([host]);
+    // The map is tried again meanwhile, as it was.
+    await until(() => clock.waits(100));
+    clock.advance(100);
+    await until(() => said.includes("the map of certificates can't be brought in step yet"));
+    carrier.refusal = undefined;
+    await until(() => clock.waits(10_000));
+    clock.advance(10_000);
+    await until(() => certificates.settled);
+    expect(said).toContain("the map of certificates is in step again");
+    expect(contents()).toEqual([`${A.chain.trim()}\n${A.key.trim()}\n`]);
+  });
+
+  it("that refuse to hear of a map answer by themselves, which is told at once, and rely on it when they take it", async () => {
+    const { proxy, carrier, told, clock, certificates, until, said, files } = await withOwnWorkers();
+    const error = new MapSwitchRefusedError("PROXY_STATE_FULL", "v", "the shared state has no room");
+    carrier.refusal = { error, toLeave: false };
+    const other = certificateStep("other.example.com", A);
+    expect((await proxy.apply(planOf({ step: "remove-certificate", host: HOST }, other))).failures).toEqual([]);
+    clock.advance(100);
+    await until(() => said.includes("the map of certificates can't be brought in step yet"));
+    expect(told.at(-1)).toBe(undefined);
+    // Nobody looks into the map now that named it.
+    expect(files()).toHaveLength(1);
+    carrier.refusal = undefined;
+    await until(() => clock.waits(100));
+    clock.advance(100);
+    await until(() => certificates.settled);
+    expect(told.at(-1)).toMatch(/^[0-9a-f]{16}$/);
   });
 
   it("that never answer keep nobody from ending: the plan that waits for them is given up", async () => {

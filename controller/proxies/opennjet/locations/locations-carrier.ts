@@ -4,17 +4,18 @@ import type { MetricsSource } from "../../../observability/metrics-text.js";
 import type { Plan } from "../../../reconcile/plan.js";
 import type { NginxRunner } from "../../nginx/nginx-proxy.js";
 import { PeerStates } from "../../peer-states.js";
-import type { ApplyFailure, Proxy as DrivenProxy, PeerStateChange } from "../../proxy.js";
+import type { Applied, Proxy as DrivenProxy, PeerStateChange } from "../../proxy.js";
 import { RequestRefusedError } from "../api/errors.js";
 import type { Backend, BackendsApi } from "../api/index.js";
 import type { BalancerName } from "../parts.js";
 import { mergedHolders, type NameHolder } from "./backend-names.js";
 import { backendOf, isOwnName } from "./backends.js";
-import { type Carried, type CarriedState, nothing, type Outcome, PlannedState } from "./carried-state.js";
+import { type Carried, type CarriedState, nothing } from "./carried-state.js";
 import type { HeldLocations } from "./held-locations.js";
 import type { Ledger } from "./ledger.js";
 import { type CarriedLocation, locationKey } from "./location-set.js";
 import { askForMarker, type DataPlane, isMarker } from "./marker.js";
+import { type Outcome, PlannedState } from "./planned-state.js";
 
 export interface LocationsCarrierParts {
   /** Called first of all; rejects with what is in the way. */
@@ -107,15 +108,15 @@ export class LocationsCarrier implements DrivenProxy {
     return { http: ports && { port: ports.http }, https: ports && { port: ports.https } };
   }
 
-  apply(plan: Plan): Promise<{ generation: string; failures: ApplyFailure[] }> {
+  apply(plan: Plan): Promise<Applied> {
     return this.#inTurn(async () => {
       const planned = this.#planned(plan, this.parts.maxLocations);
-      const outcome = await this.#reach(planned);
+      const { failures, retried } = await this.#reach(planned);
       this.#generation = plan.generation;
-      for (const failure of outcome.failures) {
+      for (const failure of failures) {
         this.parts.logger.warn(failure.inForce ? "step taken with limits" : "step refused", { ...failure });
       }
-      return { generation: this.#generation, failures: outcome.failures };
+      return { generation: this.#generation, failures, retried };
     });
   }
 
@@ -124,7 +125,7 @@ export class LocationsCarrier implements DrivenProxy {
     return this.#inTurn(async () => {
       this.#completed = true;
       this.#inherited = [];
-      await this.#reach(this.#planned({ generation: this.#generation, full: false, steps: [] }, Infinity));
+      await this.#reach(this.#planned({ generation: this.#generation, full: false, steps: [] }, 0));
     });
   }
 
@@ -264,7 +265,7 @@ export class LocationsCarrier implements DrivenProxy {
     const names = new Set(this.#posted?.map(({ name }) => name));
     const plan = { generation: this.#generation, full: false, steps: [] };
     this.parts.logger.warn("locations of opennjet are made anew: a worker does not have them");
-    await this.#reach(new PlannedState(this.#state, plan, Infinity, names, this.#state.edition + 1), false);
+    await this.#reach(new PlannedState(this.#state, plan, 0, names, this.#state.edition + 1), false);
   }
 
   #restarted(): void {
