@@ -2,14 +2,14 @@
 import { expect, it } from "vitest";
 import { BackendsApi } from "../../controller/proxies/opennjet/api/index.js";
 import { LOCATIONS_SERVER_NAME } from "../../controller/proxies/opennjet/configuration.js";
-import { type DataPlane, isMarker } from "../../controller/proxies/opennjet/locations/marker.js";
+import { type DataPlane, isMarker, MARKER_HOST } from "../../controller/proxies/opennjet/locations/marker.js";
 import { ingress, service } from "../cli/objects.js";
 import { DOUBLE_TOKEN } from "../real/opennjet-double/index.js";
 import { cleanUpAfterEach, cleanup, closing, eventually } from "../support/harness.js";
 import { ask } from "../support/http-client.js";
 import { httpPeer } from "../support/peers.js";
 import { type CarriedDouble, carriedDouble } from "./carried-double.js";
-import { carrierOver } from "./carrier-over.js";
+import { carrierOver, MARKERS } from "./carrier-over.js";
 import { type Driven, drivenByObjects } from "./locations-changing.js";
 import { MemoryOpenNjet } from "./memory-opennjet.js";
 
@@ -20,6 +20,8 @@ const HOST = "shop.example.com";
 const LOOKED = 40_000;
 /** As many answers in a row as show each worker of the double twice. */
 const ANSWERS = 4;
+
+const BACKEND = "{ service: { name: any, port: { number: 80 } } }\n";
 
 type Shop = CarriedDouble & Driven;
 
@@ -137,6 +139,26 @@ it.each(["restart", "kill"] as const)(
   },
   60_000,
 );
+
+it("A question after a marker that is not there reaches no peer, also where one serves every host", async () => {
+  const made = await shop();
+  const targets: string[] = [];
+  const peer = closing(
+    await httpPeer((request, response) => {
+      targets.push(request.url ?? "");
+      response.end("any");
+    }),
+  );
+  await made.set(service("any", "127.0.0.1", peer.port));
+  const anyHost = ingress("any", "-", "any").replace(/rules:.*/s, `defaultBackend: ${BACKEND}`);
+  expect(await made.set(anyHost)).toEqual([]);
+  const host = MARKER_HOST.host;
+  expect((await ask(made.http, { host, path: "/any" })).body).toBe("any");
+  expect((await ask(made.http, { host, path: `/${MARKERS}/${"0".repeat(32)}` })).status).toBe(404);
+  // Each of these changes asks after the marker of before, too.
+  await made.set(ingress("more", "more.example.com", "two"));
+  expect(targets).toEqual(["/any"]);
+});
 
 it("A look at an idle OpenNJet, one worker of which takes all connections, asks a few times and no more", async () => {
   const opennjet = new MemoryOpenNjet();

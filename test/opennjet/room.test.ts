@@ -111,7 +111,7 @@ describe("A host that was refused for lack of locations", () => {
     const hosts = ["a", "b", "c"].map((name) =>
       actionHost(hostOf(name), { kind: "return", status: 204, contentType: "text/plain", body: [] }),
     );
-    const full = new PlannedState(nothing("own"), planOf(...hosts), 1).outcome();
+    const full = new PlannedState(nothing("own", "markers"), planOf(...hosts), 1).outcome();
     expect(full.failures.map(({ piece }) => piece)).toEqual([hostOf("b"), hostOf("c")]);
     const removal: PlanStep = { step: "remove-host", pattern: { kind: "exact", host: hostOf("a") } };
     const planned = new PlannedState(full.state, planOf(removal), 1);

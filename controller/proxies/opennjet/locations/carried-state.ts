@@ -37,11 +37,13 @@ export interface CarriedState {
   names: readonly NameHolder[];
   /** See inEdition. */
   edition: number;
-  /** Who balances; the same in all states. */
+  /** Who balances, and where markers are asked for; the same in all states. */
   balancer: BalancerName;
+  markers: string;
 }
 
-export function nothing(balancer: BalancerName): CarriedState {
+/** `markers`: see markerFolder. */
+export function nothing(balancer: BalancerName, markers: string): CarriedState {
   return {
     hosts: new Map(),
     waiting: new Map(),
@@ -50,6 +52,7 @@ export function nothing(balancer: BalancerName): CarriedState {
     names: [],
     edition: 0,
     balancer,
+    markers,
   };
 }
 
@@ -99,6 +102,6 @@ export function carry(state: CarriedState, taken: ReadonlySet<string>): Carry {
     }
     for (const [name, key] of backendsOf(host, upstreams, named)) carried.backends.set(name, key);
   }
-  carried.locations.push(markerOf([...carried.hostOf.keys()]));
+  carried.locations.push(markerOf([...carried.hostOf.keys()], state.markers));
   return { carried, names };
 }

@@ -25,6 +25,8 @@ export interface LocationsCarrierParts {
   backends: Pick<BackendsApi, "post" | "list">;
   /** Whose they are; `own` without. */
   balancer?: BalancerName;
+  /** See markerFolder. */
+  markers: string;
   /** The names that routes have, kept over restarts of the controller. */
   names: Ledger<NameHolder>;
   plane: DataPlane;
@@ -84,7 +86,7 @@ export class LocationsCarrier implements DrivenProxy {
   #missed = 0;
 
   constructor(private readonly parts: LocationsCarrierParts) {
-    this.#state = nothing(parts.balancer ?? "own");
+    this.#state = nothing(parts.balancer ?? "own", parts.markers);
     this.#runner = parts.makeRunner(() => this.#restarted());
   }
 
