@@ -1,5 +1,4 @@
 import { rmSync } from "node:fs";
-import { availableParallelism } from "node:os";
 import { join } from "node:path";
 import type { Logger } from "../../observability/logger.js";
 import type { NginxListener } from "../nginx/configured-values.js";
@@ -22,6 +21,7 @@ import { mapSwitch } from "./map-switch.js";
 import { OpenNjetProxy } from "./opennjet-proxy.js";
 import { type BalancerName, type Carrier, findOpenNjet } from "./parts.js";
 import { PlaneFolder } from "./plane-folder.js";
+import { usableCores } from "./usable-cores.js";
 
 /** Connections of each worker, as many as the embedded proxy takes. */
 const CONNECTIONS = 16_384;
@@ -40,7 +40,7 @@ export interface OpenNjetOptions {
   prefix: string | undefined;
   http: NginxListener;
   https: NginxListener;
-  /** Undefined: one for each core that we may use. */
+  /** Undefined: one for each core that we may use, see usableCores. */
   workers: number | undefined;
   /** `USER` or `USER:GROUP` of the workers, where we are root; undefined: one without rights. */
   user: string | undefined;
@@ -76,7 +76,7 @@ export async function ownOpenNjet(
       ? ""
       : await nativeCore({ say: (text) => logger.info("preparing opennjet", { text }) });
   // `auto` counts the cores of the machine, also those that this process may not use; and who asks all workers has to know how many there are.
-  const workers = options.workers ?? Math.min(availableParallelism(), MOST_WORKERS);
+  const workers = options.workers ?? Math.min(usableCores(), MOST_WORKERS);
   const ports = { http: await portOf(options.http), https: await portOf(options.https) };
   const { runDir } = options;
   const folder = runDir === undefined ? NginxFolder.temporary("opennjet") : NginxFolder.stable(runDir, "opennjet");
