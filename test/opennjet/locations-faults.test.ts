@@ -106,6 +106,33 @@ it("Hundreds of removals are paced: no worker loses one", async () => {
   expect(await answers(made)).toEqual(all("one"));
 });
 
+it("Of more changes than OpenNJet keeps for a worker that is behind, removals wait until workers have all additions", async () => {
+  const made = await carriedDouble({ maxLocations: 600 });
+  const { double } = made;
+  const driven = await drivenByObjects(made.carrier);
+  const peer = closing(await httpPeer((_request, response) => response.end("one")));
+  await driven.set(service("one", "127.0.0.1", peer.port));
+  const names = Array.from({ length: 520 }, (_, i) => `many-${i}`);
+  const all = (domain: string) => names.map((name) => ingress(name, `${name}.${domain}`, "one")).join("---\n");
+  expect(await driven.set(all("old.example.com"))).toEqual([]);
+  const before = double.requests.length;
+  const verbs = () => double.requests.slice(before).map(({ method }) => method);
+  double.faults.workersWait = true;
+  const applied = driven.set(all("new.example.com"));
+  // Each location, and the marker of both sets.
+  await eventually(() => verbs().length >= names.length + 1, LOOKED);
+  for (let i = 0; i < 20; i++) expect((await ask(made.http, { host: "many-0.new.example.com" })).status).toBe(404);
+  // The marker of before, which is all that goes.
+  expect(verbs().filter((verb) => verb === "PUT").length).toBeLessThanOrEqual(1);
+  double.faults.workersWait = false;
+  double.plane.deliver();
+  expect(await applied).toEqual([]);
+  expect(verbs().filter((verb) => verb === "PUT")).toHaveLength(names.length + 2);
+  expect(verbs().filter((verb) => verb === "POST")).toHaveLength(names.length + 2);
+  expect((await ask(made.http, { host: "many-519.new.example.com" })).body).toBe("one");
+  expect((await ask(made.http, { host: "many-519.old.example.com" })).status).toBe(404);
+}, 60_000);
+
 it("Locations that somebody else has removed come back", async () => {
   const made = await shop();
   const server = { addressPort: "0.0.0.0:80", serverName: LOCATIONS_SERVER_NAME };
