@@ -7,8 +7,8 @@ import { type ModelOptions, type ModelUpdate, type ObjectChange, RoutingModel } 
 import type { Upstream } from "./model/types.js";
 import type { ControllerMetrics } from "./observability/controller-metrics.js";
 import type { Logger } from "./observability/logger.js";
-import type { ApplyFailure, Proxy as DrivenProxy } from "./proxies/proxy.js";
-import type { Plan } from "./reconcile/plan.js";
+import type { Applied, ApplyFailure, Proxy as DrivenProxy } from "./proxies/proxy.js";
+import type { Plan, PlanStep } from "./reconcile/plan.js";
 import { Planner } from "./reconcile/plan-changes.js";
 
 /** Active health checks, as a controller feeds them. */
@@ -93,8 +93,8 @@ export class Controller {
     if (update === undefined) return;
     const plan = this.#planner.planChanges(update);
     if (plan.steps.length > 0) {
-      const failures = await this.#apply(plan);
-      const settled = this.model.settle(plan.steps, failures);
+      const { failures, retried = [] } = await this.#apply(plan);
+      const settled = this.model.settle([...plan.steps, ...retried], failures);
       this.#report(settled);
       for (const object of settled) update.objects.add(object);
       // After the proxy has them: a new peer is probed when it can be used.
@@ -103,23 +103,23 @@ export class Controller {
     this.#onApplied(update.objects);
   }
 
-  /** Hands a plan to the proxy; resolves with what it refused. */
-  async #apply(plan: Plan): Promise<ApplyFailure[]> {
+  /** Hands a plan to the proxy; resolves with what it refused, and what else it has tried. */
+  async #apply(plan: Plan): Promise<Pick<Applied, "failures" | "retried">> {
     const begun = performance.now();
     try {
-      const { generation, failures } = await this.#proxy.apply(plan);
+      const { generation, failures, retried = [] } = await this.#proxy.apply(plan);
       const taken = performance.now() - begun;
       const refused = failures.filter(({ inForce }) => !inForce).length;
       this.#metrics?.applied(plan, taken / 1000, refused);
-      this.#countCertificates(plan, failures);
+      this.#countCertificates([...plan.steps, ...retried], failures);
       const duration = Math.round(taken * 10) / 10;
       this.#logger.info("applied", { generation, steps: plan.steps.length, failures: refused, ms: duration });
-      return failures;
+      return { failures, retried };
     } catch (error) {
       this.#metrics?.applyFailed();
       this.#logger.error("apply failed; the last good state stays in force", { generation: plan.generation, error });
       const message = error instanceof Error ? error.message : "unknown failure";
-      return plan.steps.map((step) => ({ ...pieceOf(step), code: "PROXY_STEP_FAILED", message }));
+      return { failures: plan.steps.map((step) => ({ ...pieceOf(step), code: "PROXY_STEP_FAILED", message })) };
     }
   }
 
@@ -169,9 +169,9 @@ export class Controller {
     await this.#health?.close();
   }
 
-  #countCertificates(plan: Plan, failures: readonly ApplyFailure[]): void {
+  #countCertificates(steps: readonly PlanStep[], failures: readonly ApplyFailure[]): void {
     const refused = new Set(failures.filter(({ kind }) => kind === "certificate").map(({ piece }) => piece));
-    for (const step of plan.steps) {
+    for (const step of steps) {
       if (step.step === "remove-certificate") this.#metrics?.certificate(step.host, undefined);
       // Where one was refused, the last good one is in use.
       if (step.step !== "set-certificate" || refused.has(step.certificate.host)) continue;

@@ -346,12 +346,14 @@ const PROXY_ENTRIES = {
   },
   PROXY_LOCATIONS_FULL: {
     meaning: "A host asks for more dynamic locations of OpenNJet than there is room for; its last good state stays.",
-    remedy: "Use the carrier core, which has no limit, fewer rules, or a higher --max-locations.",
+    remedy:
+      "Use the carrier core, which has no limit, fewer rules, or a higher --max-locations; when others go, it is served.",
   },
   PROXY_CERTIFICATES_FULL: {
     meaning:
       "OpenNJet's map of certificates has room for no more hosts; this one is served with what it had, or the default certificate.",
-    remedy: "Use the carrier core, which has no limit, or one certificate for a wildcard host.",
+    remedy:
+      "Use the carrier core, which has no limit, or one certificate for a wildcard host; when others go, it has its own.",
   },
   PROXY_BALANCER_LIMIT: {
     meaning:

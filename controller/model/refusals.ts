@@ -13,7 +13,7 @@ export type CertificateUsers = (host: string) => Iterable<string>;
 
 /**
  * The pieces of the model that the proxy has refused and not taken since: there its last good state is in force, or
- * nothing at all. A piece is tried again by the next plan that has a step for it.
+ * nothing at all. A piece is tried again by the next plan that has a step for it, or by the proxy itself, which says so.
  */
 export class Refusals {
   readonly #refused = new Map<string, { reason: RefusedPiece; objects: Set<string> }>();

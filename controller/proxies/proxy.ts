@@ -1,5 +1,5 @@
 import type { PeerState } from "../../core-wasm/binding/source.js";
-import type { Plan } from "../reconcile/plan.js";
+import type { Plan, PlanStep } from "../reconcile/plan.js";
 
 /** A part of the model that is set and removed by itself. */
 export interface Piece {
@@ -24,10 +24,19 @@ export interface PeerStateChange {
   state: PeerState;
 }
 
+/** What came of a plan. */
+export interface Applied {
+  /** In force for new requests. */
+  generation: string;
+  failures: ApplyFailure[];
+  /** Steps of earlier plans that were refused for lack of room and tried again with this one: in force, or among the failures. */
+  retried?: readonly PlanStep[];
+}
+
 /** A running proxy that is kept in step with the model. */
 export interface Proxy {
-  /** Applies a plan and resolves with the generation that is in force for new requests. */
-  apply(plan: Plan): Promise<{ generation: string; failures: ApplyFailure[] }>;
+  /** Applies a plan; resolves when what it took is in force. */
+  apply(plan: Plan): Promise<Applied>;
   /**
    * Everything that there is at the start was applied: what the proxy holds besides, from before, goes. Only for a proxy that
    * outlives its controller.

@@ -22,7 +22,7 @@ local function handler(kind)
   }
 end
 
-for kind = 1, 4 do follower.on(kind, handler(kind)) end
+for _, kind in ipairs { 1, 2, 3, 4, 10 } do follower.on(kind, handler(kind)) end
 
 --- What this worker has, as it would be for a request: nothing, where it has not caught up.
 function recorder.show()

@@ -5,16 +5,19 @@ import { silentLogger } from "../../controller/observability/logger.js";
 import { MetricsPage } from "../../controller/observability/metrics-page.js";
 import { ProcessMetrics } from "../../controller/observability/process-metrics.js";
 import type { ApplyFailure, Proxy as DrivenProxy } from "../../controller/proxies/proxy.js";
-import type { Plan } from "../../controller/reconcile/plan.js";
+import type { Plan, PlanStep } from "../../controller/reconcile/plan.js";
 import { makeCertificate } from "../support/certificates.js";
 import { patternChecker } from "../support/core.js";
 import { parseMetrics, seriesValue } from "../support/metrics-page.js";
 
 /** A controller whose proxy answers as `apply` says, and what its metrics are now. */
-function controllerWith(apply: (plan: Plan) => ApplyFailure[] = () => []) {
+function controllerWith(
+  apply: (plan: Plan) => ApplyFailure[] = () => [],
+  retried: (plan: Plan) => readonly PlanStep[] = () => [],
+) {
   const metrics = new ControllerMetrics();
   const proxy: DrivenProxy = {
-    apply: async (plan: Plan) => ({ generation: plan.generation, failures: apply(plan) }),
+    apply: async (plan: Plan) => ({ generation: plan.generation, failures: apply(plan), retried: retried(plan) }),
     state: () => ({ generation: "", serving: true }),
     setPeerStates: () => undefined,
     close: async () => undefined,
@@ -109,6 +112,26 @@ describe("the metrics of the controller", () => {
     expect(seriesValue(await families(), EXPIRY, labels)).toBeGreaterThan(Date.now() / 1000);
     await controller.change([secret(undefined)]);
     expect((await families()).get(EXPIRY)?.samples).toEqual([]);
+  });
+
+  it("say when a certificate ends that the proxy has taken later than its plan", async () => {
+    let first: readonly PlanStep[] = [];
+    const refused = ({ steps }: Plan): ApplyFailure[] => {
+      if (first.length > 0) return [];
+      first = steps.filter(({ step }) => step === "set-certificate");
+      return [{ kind: "certificate", piece: "shop.example.com", code: "PROXY_CERTIFICATES_FULL", message: "no room" }];
+    };
+    const { controller, families } = controllerWith(refused, ({ generation }) =>
+      generation.startsWith("2-") ? first : [],
+    );
+    const labels = { host: "shop.example.com", secret: "Secret/default/shop-tls" };
+    await controller.change([
+      ingress("shop.example.com", "shop-tls"),
+      secret(makeCertificate("a", "shop.example.com")),
+    ]);
+    expect((await families()).get(EXPIRY)?.samples).toEqual([]);
+    await controller.change([{ ...ingress("other.example.com"), name: "other" }]);
+    expect(seriesValue(await families(), EXPIRY, labels)).toBeGreaterThan(Date.now() / 1000);
   });
 
   it("count what active checks find out, and forget an upstream that is gone", async () => {

@@ -2,7 +2,8 @@ import { describe, expect, it } from "vitest";
 import type { Backend } from "../../controller/proxies/opennjet/api/index.js";
 import { checkBackends } from "../../controller/proxies/opennjet/bundled-schema.js";
 import { backendOf } from "../../controller/proxies/opennjet/locations/backends.js";
-import { nothing, PlannedState } from "../../controller/proxies/opennjet/locations/carried-state.js";
+import { nothing } from "../../controller/proxies/opennjet/locations/carried-state.js";
+import { PlannedState } from "../../controller/proxies/opennjet/locations/planned-state.js";
 import type { BalancerName } from "../../controller/proxies/opennjet/parts.js";
 import type { BalanceMethod } from "../../core-wasm/binding/source.js";
 import { type Balancing, fullPlan, keyOf, planOf, proxyHost, upstreamStep } from "../support/plans.js";
@@ -16,7 +17,7 @@ type Transport = Parameters<typeof upstreamStep>[2];
 function carriedWith(balancer: BalancerName, balancing: Balancing = {}, transport: Transport = {}, ports = PORTS) {
   const step = upstreamStep("web", ports, transport, balancing);
   const plan = fullPlan(step, proxyHost("shop.example.com", "web"));
-  const { carried, failures } = new PlannedState(nothing(balancer), plan, 300).outcome();
+  const { carried, failures } = new PlannedState(nothing(balancer, "markers"), plan, 300).outcome();
   const [name = ""] = carried.backends.keys();
   return {
     failures,
@@ -135,7 +136,11 @@ describe("what that balancer can't do", () => {
   });
 
   it("leaves what was in force in its place where it is refused", () => {
-    const before = new PlannedState(nothing("bundled"), fullPlan(upstreamStep("web", [8080])), 300).outcome();
+    const before = new PlannedState(
+      nothing("bundled", "markers"),
+      fullPlan(upstreamStep("web", [8080])),
+      300,
+    ).outcome();
     const { state } = new PlannedState(before.state, planOf(upstreamStep("web", [10_246])), 300).outcome();
     expect(state.upstreams.get(keyOf("web"))?.peers.peers).toMatchObject([{ port: 8080 }]);
   });

@@ -6,14 +6,14 @@ import { BackendsApi, OpenNjetApi } from "../../controller/proxies/opennjet/api/
 import { LOCATIONS_SERVER_NAME } from "../../controller/proxies/opennjet/configuration.js";
 import { dataPlane } from "../../controller/proxies/opennjet/data-plane.js";
 import type { NameHolder } from "../../controller/proxies/opennjet/locations/backend-names.js";
-import { LOCATIONS_SERVER_DIRECTIVES } from "../../controller/proxies/opennjet/locations/directives.js";
+import { LOCATIONS_SERVER_DIRECTIVES, withoutMarker } from "../../controller/proxies/opennjet/locations/directives.js";
 import type { Ledger, LedgerEntry } from "../../controller/proxies/opennjet/locations/ledger.js";
 import type { LocationsCarrier } from "../../controller/proxies/opennjet/locations/locations-carrier.js";
 import { makeFolder } from "../cli/cli-support.js";
 import { DOUBLE_TOKEN, type DoubleOptions, OpenNjetDouble } from "../real/opennjet-double/index.js";
 import { makeCertificate } from "../support/certificates.js";
 import { cleanup, closing } from "../support/harness.js";
-import { carrierOver } from "./carrier-over.js";
+import { carrierOver, MARKERS } from "./carrier-over.js";
 
 const PLAIN = "0.0.0.0:80";
 const TLS = "0.0.0.0:443";
@@ -48,7 +48,7 @@ export async function startDouble(options: Partial<DoubleOptions> = {}): Promise
   const tls = { certificate: join(folder, "chain.pem"), key: join(folder, "key.pem"), listens: [TLS] };
   writeFileSync(tls.certificate, chain);
   writeFileSync(tls.key, key, { mode: 0o600 });
-  const body = [...LOCATIONS_SERVER_DIRECTIVES, "location / { return 404; }"].join("\n");
+  const body = [...LOCATIONS_SERVER_DIRECTIVES, "location / { return 404; }", withoutMarker(MARKERS)].join("\n");
   const configuration = {
     servers: [{ listens: [PLAIN, TLS], names: [LOCATIONS_SERVER_NAME], tls, body }],
     maps: [

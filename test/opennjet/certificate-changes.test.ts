@@ -1,24 +1,11 @@
 /** Which calls, of those that change something, a change of a certificate is in the carrier locations, as the table of changes of the OpenNJet KIC has it: dynamic map. */
-import { readdirSync, readFileSync, statSync } from "node:fs";
-import { join } from "node:path";
+import { readFileSync, statSync } from "node:fs";
 import { describe, expect, it } from "vitest";
-import { type ObjectChange, RoutingModel } from "../../controller/model/routing-model.js";
-import { silentLogger } from "../../controller/observability/logger.js";
-import { type DynamicMap, OpenNjetApi } from "../../controller/proxies/opennjet/api/index.js";
-import { CertificateFiles } from "../../controller/proxies/opennjet/certificate-files.js";
-import { CertificateMaps } from "../../controller/proxies/opennjet/certificate-maps.js";
-import { certificateTable } from "../../controller/proxies/opennjet/certificate-table.js";
-import { systemClock } from "../../controller/proxies/opennjet/clock.js";
-import { OpenNjetProxy } from "../../controller/proxies/opennjet/opennjet-proxy.js";
-import { Planner } from "../../controller/reconcile/plan-changes.js";
-import { makeFolder } from "../cli/cli-support.js";
 import { ingress, service, tlsSecret } from "../cli/objects.js";
-import { changeOf, parseYaml, removalOf } from "../model/model-support.js";
 import { until } from "../nginx/driven-nginx.js";
 import { makeCertificate } from "../support/certificates.js";
-import { patternChecker } from "../support/core.js";
-import { cleanUpAfterEach, cleanup } from "../support/harness.js";
-import { changing } from "./locations-changing.js";
+import { cleanUpAfterEach } from "../support/harness.js";
+import { controlledLocations } from "./controlled-locations.js";
 import { longHost } from "./long-host.js";
 
 cleanUpAfterEach();
@@ -31,57 +18,12 @@ const MAP = "/api/v1/config/http_dyn_map";
 
 /** A shop that OpenNJet serves without a certificate. */
 async function shop(mostHosts?: number) {
-  const { double, carrier, calls } = await changing();
-  const api = new OpenNjetApi({ origin: double.origin });
-  // As the configuration declares them.
-  await api.maps.add(certificateTable(new Map(), OTHERS).maps);
-  const folder = makeFolder();
-  const parts = { workers: undefined, logger: silentLogger };
-  const files = new CertificateFiles(folder);
-  const certificates = new CertificateMaps({
-    maps: api.maps,
-    files,
-    others: OTHERS,
-    ...parts,
-    clock: systemClock,
-    mostHosts,
-  });
-  const proxy = new OpenNjetProxy({ carrier, api, certificates, ...parts, release: async () => undefined });
-  cleanup(() => proxy.close(0));
-
-  const model = new RoutingModel({ checker: patternChecker(), source: "folder" });
-  const planner = new Planner();
-  /** Gives what was refused. */
-  const change = async (changes: ObjectChange[]) => {
-    const plan = planner.planChanges(model.update(changes));
-    const { failures } = await proxy.apply(plan);
-    model.settle(plan.steps, failures);
-    return failures;
-  };
-  const set = async (...yaml: string[]) => expect(await change(yaml.flatMap(parseYaml).map(changeOf))).toEqual([]);
-  await proxy.apply(planner.planFull(model.snapshot()));
-  await proxy.complete();
+  const made = await controlledLocations({ mostHosts, others: OTHERS });
+  const set = async (...yaml: string[]) => expect(await made.set(...yaml)).toEqual([]);
   await set(service("one", "127.0.0.1", 9000), tlsSecret("pair", A), ingress("shop", HOST, "one"));
-  await until("the map is in step", () => certificates.settled);
-  calls();
-  return {
-    set,
-    change,
-    calls,
-    /** What an operator sees of an Ingress. */
-    problems: (name: string) => model.problems({ kind: "Ingress", namespace: "default", name })?.problems,
-    /** The maps as a worker has them: by variable, the value of each key. */
-    async maps() {
-      const maps = (await api.maps.list()).filter(({ keyTo }) => keyTo.startsWith("$njet_certificate"));
-      calls();
-      return Object.fromEntries(maps.map((map) => [map.keyTo, valuesOf(map)]));
-    },
-    files: () => readdirSync(folder).map((name) => join(folder, name)),
-  };
-}
-
-function valuesOf({ values }: DynamicMap): Record<string, string> {
-  return Object.fromEntries(values.map(({ valueFrom, valueTo }) => [valueFrom, valueTo]));
+  await until("the map is in step", () => made.certificates.settled);
+  made.calls();
+  return { ...made, set, change: made.set };
 }
 
 describe("A change of certificates in the carrier locations", () => {
@@ -121,26 +63,21 @@ describe("A change of certificates in the carrier locations", () => {
     expect(await maps()).toEqual(before);
   });
 
-  it("is refused on its object where the map has all hosts that it can have; the others have theirs, and room that comes is used", async () => {
+  it("is refused on its object where the map has all hosts that it can have, and the others have theirs", async () => {
     const { set, change, calls, maps, problems } = await shop(2);
     const host = (letter: string) => `${letter}.example.com`;
     const [first, second] = ["first", "second"].map((name) => makeCertificate(name, host("a"), host("b"), host("c")));
     const withTls = (letter: string) => ingress(letter, host(letter), "one", "pair");
     await set(tlsSecret("pair", first), withTls("a"), withTls("b"));
     calls();
-    const refused = await change(parseYaml(withTls("c")).map(changeOf));
+    const refused = await change(withTls("c"));
     expect(refused).toMatchObject([{ kind: "certificate", piece: host("c"), code: "PROXY_CERTIFICATES_FULL" }]);
     expect(problems("c")).toMatchObject([{ code: "PROXY_CERTIFICATES_FULL", severity: "warning" }]);
     expect(problems("c")?.[0]?.message).toContain("use the carrier core");
     expect(problems("a")).toEqual([]);
-    const hosts = async () => Object.keys((await maps()).$njet_certificate).sort();
-    expect(await hosts()).toEqual([host("a"), host("b"), "default"]);
+    expect(Object.keys((await maps()).$njet_certificate).sort()).toEqual([host("a"), host("b"), "default"]);
     // A renewal needs no room.
     await set(tlsSecret("other", second), ingress("a", host("a"), "one", "other"));
-    expect(await change(parseYaml(withTls("a")).map(removalOf))).toEqual([]);
-    await set(tlsSecret("pair", second));
-    expect(problems("c")).toEqual([]);
-    expect(await hosts()).toEqual([host("b"), host("c"), "default"]);
   });
 
   it("takes names of 253 characters, and wildcards of as many", async () => {

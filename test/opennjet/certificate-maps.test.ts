@@ -1,68 +1,19 @@
-/** What workers have of their certificates while the map of them changes: over a double, with a clock that stands still. */
+/** What workers that hold certificates themselves have while the map of them changes: over a double, with a clock that stands still. */
 import { describe, expect, it } from "vitest";
-import { MetricsPage } from "../../controller/observability/metrics-page.js";
-import { MetricsServer } from "../../controller/observability/metrics-server.js";
-import type { MapsApi } from "../../controller/proxies/opennjet/certificate-maps.js";
-import { OpenNjetProxy } from "../../controller/proxies/opennjet/opennjet-proxy.js";
+import { MapSwitchRefusedError } from "../../controller/proxies/opennjet/map-switch.js";
 import type { ApplyFailure } from "../../controller/proxies/proxy.js";
+import type { PlanStep } from "../../controller/reconcile/plan.js";
 import { makeCertificate } from "../support/certificates.js";
-import { cleanUpAfterEach, closing } from "../support/harness.js";
-import { ask } from "../support/http-client.js";
-import { certificateStep, planOf } from "../support/plans.js";
-import { type DrivenMapsOptions, drivenMaps } from "./driven-maps.js";
+import { cleanUpAfterEach } from "../support/harness.js";
+import { actionHost, certificateStep, planOf } from "../support/plans.js";
+import { A, HOST, withOwnWorkers } from "./driven-proxy.js";
 
 cleanUpAfterEach();
 
-const HOST = "shop.example.com";
-const A = makeCertificate("A", HOST);
 const B = makeCertificate("B", HOST);
 
 /** Long enough for what a look would do, which is a matter of milliseconds. */
 const A_WHILE = 300;
-
-/** A proxy whose carrier takes what `meanwhile` takes for a plan, and always serves. */
-function proxyOver(
-  { api, certificates, logger }: Awaited<ReturnType<typeof drivenMaps>>,
-  meanwhile: () => Promise<ApplyFailure[]> = async () => [],
-): OpenNjetProxy {
-  return new OpenNjetProxy({
-    carrier: {
-      listen: async () => undefined,
-      addresses: () => ({ http: undefined, https: undefined }),
-      metrics: () => [],
-      apply: async ({ generation }) => ({ generation, failures: await meanwhile() }),
-      setPeerStates: () => undefined,
-      state: () => ({ generation: "", serving: true }),
-      close: async () => undefined,
-    },
-    api,
-    certificates,
-    workers: undefined,
-    logger,
-    release: async () => undefined,
-  });
-}
-
-/** Workers that can do without the map, with HOST in it, and a carrier whose plans take what a test does meanwhile. */
-async function withOwnWorkers(options: DrivenMapsOptions = {}) {
-  /** What workers were told, in order: a version, or undefined. */
-  const told: (string | undefined)[] = [];
-  const carrier = { meanwhile: async (): Promise<ApplyFailure[]> => [], refusesToHear: 0 };
-  const workers = {
-    async set(version: string | undefined) {
-      if (carrier.refusesToHear-- > 0) throw new Error("nobody answers");
-      told.push(version);
-    },
-  };
-  const maps = await drivenMaps({ ...options, workers });
-  const proxy = proxyOver(maps, () => carrier.meanwhile());
-  await proxy.complete();
-  await proxy.apply(planOf(certificateStep(HOST, A)));
-  maps.clock.advance(100);
-  await maps.until(() => maps.certificates.settled);
-  expect(told.at(-1)).toMatch(/^[0-9a-f]{16}$/);
-  return { ...maps, proxy, carrier, told };
-}
 
 describe("Workers that can answer by themselves", () => {
   it("are off the map as long as a plan with certificates is carried out, however long that takes", async () => {
@@ -145,6 +96,65 @@ describe("Workers that can answer by themselves", () => {
     expect(contents()).toEqual([`${B.chain.trim()}\n${B.key.trim()}\n`]);
   });
 
+  it("that do not answer are told of in the log when they were asked three times, once", async () => {
+    const { proxy, carrier, clock, until, said } = await withOwnWorkers();
+    carrier.refusesToHear = 5;
+    const waits = "a plan with certificates waits for the workers of opennjet";
+    const applied = proxy.apply(planOf(certificateStep(HOST, B)));
+    const seen: number[] = [];
+    for (const wait of [100, 200, 400, 800, 1_600]) {
+      await until(() => clock.waits(wait));
+      seen.push(said.filter((message) => message === waits).length);
+      clock.advance(wait);
+    }
+    await applied;
+    expect(seen).toEqual([0, 0, 1, 1, 1]);
+  });
+
+  it("that refuse to leave the map have certificates refused at once, each on its object, and all else of the plan carried out", async () => {
+    const { proxy, carrier, clock, certificates, until, contents, said } = await withOwnWorkers();
+    const error = new MapSwitchRefusedError("PROXY_STATE_FULL", undefined, "the shared state has no room");
+    carrier.refusal = { error, toLeave: true };
+    let carriedOut: readonly PlanStep[] = [];
+    carrier.meanwhile = async (steps) => {
+      carriedOut = steps;
+      return [];
+    };
+    const host = actionHost(HOST, { kind: "return", status: 200, contentType: "text/plain", body: [] });
+    const { failures } = await proxy.apply(planOf(certificateStep(HOST, B), host));
+    expect(failures).toEqual([{ kind: "certificate", piece: HOST, code: "PROXY_STATE_FULL", message: error.message }]);
+    expect(error.message).toContain("--nginx-state-size");
+    expect(carriedOut).toEqual([host]);
+    // The map is tried again meanwhile, as it was.
+    await until(() => clock.waits(100));
+    clock.advance(100);
+    await until(() => said.includes("the map of certificates can't be brought in step yet"));
+    carrier.refusal = undefined;
+    await until(() => clock.waits(10_000));
+    clock.advance(10_000);
+    await until(() => certificates.settled);
+    expect(said).toContain("the map of certificates is in step again");
+    expect(contents()).toEqual([`${A.chain.trim()}\n${A.key.trim()}\n`]);
+  });
+
+  it("that refuse to hear of a map answer by themselves, which is told at once, and rely on it when they take it", async () => {
+    const { proxy, carrier, told, clock, certificates, until, said, files } = await withOwnWorkers();
+    const error = new MapSwitchRefusedError("PROXY_STATE_FULL", "v", "the shared state has no room");
+    carrier.refusal = { error, toLeave: false };
+    const other = certificateStep("other.example.com", A);
+    expect((await proxy.apply(planOf({ step: "remove-certificate", host: HOST }, other))).failures).toEqual([]);
+    clock.advance(100);
+    await until(() => said.includes("the map of certificates can't be brought in step yet"));
+    expect(told.at(-1)).toBe(undefined);
+    // Nobody looks into the map now that named it.
+    expect(files()).toHaveLength(1);
+    carrier.refusal = undefined;
+    await until(() => clock.waits(100));
+    clock.advance(100);
+    await until(() => certificates.settled);
+    expect(told.at(-1)).toMatch(/^[0-9a-f]{16}$/);
+  });
+
   it("that never answer keep nobody from ending: the plan that waits for them is given up", async () => {
     const { proxy, carrier, clock, until } = await withOwnWorkers();
     carrier.refusesToHear = Number.POSITIVE_INFINITY;
@@ -167,94 +177,5 @@ describe("Workers that can answer by themselves", () => {
     clock.advance(0);
     await until(() => certificates.settled);
     expect(told.at(-1)).not.toBe(undefined);
-  });
-});
-
-describe("Workers that have nothing but the map", () => {
-  it("fail no handshake where they take it late: files that it no longer names stay for a minute", async () => {
-    const { double, certificates, clock, until, files, shown } = await drivenMaps();
-    await certificates.start();
-    const wildcard = certificateStep("*.example.com", makeCertificate("wildcard", "*.example.com"));
-    await certificates.after([certificateStep(HOST, A), wildcard], false);
-    expect(await shown(HOST)).toBe("A");
-    double.faults.workersWait = true;
-    await certificates.after([{ step: "remove-certificate", host: HOST }], false);
-    expect(certificates.settled).toBe(true);
-    for (let looks = 0; looks < 5; looks++) {
-      expect(await shown(HOST)).toBe("A");
-      await until(() => clock.waits(10_000));
-      clock.advance(10_000);
-    }
-    await until(() => clock.waits(10_000));
-    expect(await shown(HOST)).toBe("A");
-    double.plane.deliver();
-    expect(await shown(HOST)).toBe("wildcard");
-    clock.advance(10_000);
-    await until(() => files().length === 1);
-    expect(await shown(HOST)).toBe("wildcard");
-  });
-});
-
-describe("Readiness", () => {
-  it("waits, where workers have nothing but the map, until it was in step once; and no longer than that", async () => {
-    let gate: Promise<void> | undefined;
-    let open: () => void = () => undefined;
-    const around = (maps: MapsApi): MapsApi => ({
-      list: () => maps.list(),
-      async replace(list) {
-        await gate;
-        await maps.replace(list);
-      },
-    });
-    const close = () => {
-      gate = new Promise((resolve) => {
-        open = resolve;
-      });
-    };
-    const maps = await drivenMaps({ around });
-    const proxy = proxyOver(maps);
-    const page = new MetricsPage([], 1000);
-    const server = closing(new MetricsServer({ page, logger: maps.logger, ready: () => proxy.state().serving }));
-    const { port } = await server.listen("127.0.0.1", 0);
-    const ready = async () => (await ask(port, { path: "/readyz" })).status === 200;
-
-    close();
-    await proxy.apply(planOf(certificateStep(HOST, A)));
-    const completed = proxy.complete();
-    expect(await maps.shown(HOST)).toBe("default");
-    expect(await ready()).toBe(false);
-    open();
-    await completed;
-    expect(await ready()).toBe(true);
-    expect(await maps.shown(HOST)).toBe("A");
-
-    close();
-    const applied = proxy.apply(planOf(certificateStep("other.example.com", A)));
-    expect(await ready()).toBe(true);
-    open();
-    await applied;
-  });
-
-  it("does not wait for the map where workers can do without it", async () => {
-    const around = (maps: MapsApi): MapsApi => ({
-      list: () => maps.list(),
-      replace: () => new Promise(() => undefined),
-    });
-    const maps = await drivenMaps({ around, workers: { set: async () => undefined } });
-    const proxy = proxyOver(maps);
-    await proxy.apply(planOf(certificateStep(HOST, A)));
-    await proxy.complete();
-    expect(proxy.state().serving).toBe(true);
-  });
-
-  it("comes by itself where the first try fails", async () => {
-    const maps = await drivenMaps();
-    const proxy = proxyOver(maps);
-    maps.double.faults.answer = '{"code":4,"msg":"no"}';
-    await proxy.complete();
-    expect(proxy.state().serving).toBe(false);
-    maps.double.faults.answer = undefined;
-    maps.clock.advance(100);
-    await maps.until(() => proxy.state().serving);
   });
 });

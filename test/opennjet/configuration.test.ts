@@ -5,6 +5,7 @@ import {
   DEFAULT_OPENNJET_CONFIGURATION,
   openNjetConfiguration,
 } from "../../controller/proxies/opennjet/configuration.js";
+import { markerFolder } from "../../controller/proxies/opennjet/locations/marker.js";
 import { CARRIERS } from "../../controller/proxies/opennjet/parts.js";
 
 const OPTIONS = DEFAULT_OPENNJET_CONFIGURATION;
@@ -75,7 +76,23 @@ describe("the configurations of OpenNJet", () => {
     }
   });
 
+  it("keep nobody out of the access log but who asks for markers, by a path that is no client's to know and leads to no peer", () => {
+    const markers = markerFolder("token");
+    for (const balancer of ["own", "bundled"] as const) {
+      const options = { ...OPTIONS, carrier: "locations" as const, balancer, accessLog: "/access.log" };
+      const { data } = openNjetConfiguration({ ...options, markers });
+      const log = [...data.matchAll(/^\s*access_log (.*);$/gm)].map(([, value]) => value);
+      expect(log.filter((value) => value !== "off")).toEqual(['"/access.log" njet_kic if=$njet_kic_logged']);
+      expect(data).toContain(`map $uri $njet_kic_logged { default 1; "~^/${markers}/" 0; }`);
+      expect(data).toContain(`location ^~ /${markers}/ { return 404; }`);
+      expect(openNjetConfiguration(options).data).not.toContain("if=");
+    }
+    expect(markerFolder("another token")).not.toBe(markers);
+    expect(markers).not.toContain("token");
+  });
+
   it.each([
+    ["a folder of markers that is none", { carrier: "locations" as const, markers: '"; evil' }],
     ["a socket with a blank", { api: { socket: "/run/a b" } }],
     ["a port of the API that is none", { api: { port: 70_000 } }],
     ["a folder with a quote", { modulesFolder: '/usr/lib/a";evil' }],

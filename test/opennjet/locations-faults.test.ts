@@ -2,14 +2,14 @@
 import { expect, it } from "vitest";
 import { BackendsApi } from "../../controller/proxies/opennjet/api/index.js";
 import { LOCATIONS_SERVER_NAME } from "../../controller/proxies/opennjet/configuration.js";
-import { type DataPlane, isMarker } from "../../controller/proxies/opennjet/locations/marker.js";
+import { type DataPlane, isMarker, MARKER_HOST } from "../../controller/proxies/opennjet/locations/marker.js";
 import { ingress, service } from "../cli/objects.js";
 import { DOUBLE_TOKEN } from "../real/opennjet-double/index.js";
 import { cleanUpAfterEach, cleanup, closing, eventually } from "../support/harness.js";
 import { ask } from "../support/http-client.js";
 import { httpPeer } from "../support/peers.js";
 import { type CarriedDouble, carriedDouble } from "./carried-double.js";
-import { carrierOver } from "./carrier-over.js";
+import { carrierOver, MARKERS } from "./carrier-over.js";
 import { type Driven, drivenByObjects } from "./locations-changing.js";
 import { MemoryOpenNjet } from "./memory-opennjet.js";
 
@@ -20,6 +20,8 @@ const HOST = "shop.example.com";
 const LOOKED = 40_000;
 /** As many answers in a row as show each worker of the double twice. */
 const ANSWERS = 4;
+
+const BACKEND = "{ service: { name: any, port: { number: 80 } } }\n";
 
 type Shop = CarriedDouble & Driven;
 
@@ -104,6 +106,33 @@ it("Hundreds of removals are paced: no worker loses one", async () => {
   expect(await answers(made)).toEqual(all("one"));
 });
 
+it("Of more changes than OpenNJet keeps for a worker that is behind, removals wait until workers have all additions", async () => {
+  const made = await carriedDouble({ maxLocations: 600 });
+  const { double } = made;
+  const driven = await drivenByObjects(made.carrier);
+  const peer = closing(await httpPeer((_request, response) => response.end("one")));
+  await driven.set(service("one", "127.0.0.1", peer.port));
+  const names = Array.from({ length: 520 }, (_, i) => `many-${i}`);
+  const all = (domain: string) => names.map((name) => ingress(name, `${name}.${domain}`, "one")).join("---\n");
+  expect(await driven.set(all("old.example.com"))).toEqual([]);
+  const before = double.requests.length;
+  const verbs = () => double.requests.slice(before).map(({ method }) => method);
+  double.faults.workersWait = true;
+  const applied = driven.set(all("new.example.com"));
+  // Each location, and the marker of both sets.
+  await eventually(() => verbs().length >= names.length + 1, LOOKED);
+  for (let i = 0; i < 20; i++) expect((await ask(made.http, { host: "many-0.new.example.com" })).status).toBe(404);
+  // The marker of before, which is all that goes.
+  expect(verbs().filter((verb) => verb === "PUT").length).toBeLessThanOrEqual(1);
+  double.faults.workersWait = false;
+  double.plane.deliver();
+  expect(await applied).toEqual([]);
+  expect(verbs().filter((verb) => verb === "PUT")).toHaveLength(names.length + 2);
+  expect(verbs().filter((verb) => verb === "POST")).toHaveLength(names.length + 2);
+  expect((await ask(made.http, { host: "many-519.new.example.com" })).body).toBe("one");
+  expect((await ask(made.http, { host: "many-519.old.example.com" })).status).toBe(404);
+}, 60_000);
+
 it("Locations that somebody else has removed come back", async () => {
   const made = await shop();
   const server = { addressPort: "0.0.0.0:80", serverName: LOCATIONS_SERVER_NAME };
@@ -137,6 +166,26 @@ it.each(["restart", "kill"] as const)(
   },
   60_000,
 );
+
+it("A question after a marker that is not there reaches no peer, also where one serves every host", async () => {
+  const made = await shop();
+  const targets: string[] = [];
+  const peer = closing(
+    await httpPeer((request, response) => {
+      targets.push(request.url ?? "");
+      response.end("any");
+    }),
+  );
+  await made.set(service("any", "127.0.0.1", peer.port));
+  const anyHost = ingress("any", "-", "any").replace(/rules:.*/s, `defaultBackend: ${BACKEND}`);
+  expect(await made.set(anyHost)).toEqual([]);
+  const host = MARKER_HOST.host;
+  expect((await ask(made.http, { host, path: "/any" })).body).toBe("any");
+  expect((await ask(made.http, { host, path: `/${MARKERS}/${"0".repeat(32)}` })).status).toBe(404);
+  // Each of these changes asks after the marker of before, too.
+  await made.set(ingress("more", "more.example.com", "two"));
+  expect(targets).toEqual(["/any"]);
+});
 
 it("A look at an idle OpenNJet, one worker of which takes all connections, asks a few times and no more", async () => {
   const opennjet = new MemoryOpenNjet();

@@ -136,6 +136,10 @@ describe("a pattern whose groups count", () => {
     ["a loop of several bytes might be left too late", "^(/[^/]+)*/([^/]*)\\.php$"],
     ["a loop of several bytes reads as little as it can", "^((?:ab)+?)(.*)$"],
     ["a turn of a loop reads nothing where an assertion holds", "([a-z]?$)*$"],
+    ["an alternative that may fail late comes before one that always matches", "^/(.*a.*b.*c|9*)"],
+    ["an alternative that may fail late comes before one that reads the rest", "^/(?:(.*a.*b.*c)d|(.*))"],
+    ["what may be left out is tried first, and may fail late", "^/(.*a.*b.*c)?"],
+    ["what comes behind the loop that is searched for may fail late", "/x/.*(a.*b.*c|9*)"],
   ])("is refused where %s: %s", (_, pattern) => {
     expect(() => inQuotes(pattern)).toThrow(UnsupportedError);
   });

@@ -74,6 +74,6 @@ export class MemoryOpenNjet {
 
   #marker(path: string): { status: number; body: string } {
     const found = [...this.locations.values()].some((one) => isMarker(one) && markerPath(one) === path);
-    return found ? { status: 200, body: `${path.slice(1)} 1` } : { status: 404, body: "" };
+    return found ? { status: 200, body: `${path} 1` } : { status: 404, body: "" };
   }
 }

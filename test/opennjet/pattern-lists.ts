@@ -66,6 +66,9 @@ export const ORDINARY_REWRITES: readonly string[] = [
   "^/([a-z0-9]+)-([a-z0-9]+)-([a-z0-9]+)$",
   "^/api/v([0-9]+)/(.*?)/?$",
   "(.*)\\.html$",
+  "^/users/([0-9]+)(/.*)?",
+  "/v[0-9]+((?:/[^/]+)*)",
+  "^/(?:old/(.*)|([a-z]*))",
 ];
 
 /** Patterns that may cost PCRE more than time in proportion to the text, or stack, with the reason. */

@@ -1,3 +1,5 @@
+import { rmSync } from "node:fs";
+import { join } from "node:path";
 import { beforeAll, describe, expect, it } from "vitest";
 import { nativeCore } from "../../controller/proxies/nginx/parts.js";
 import { MARKER_HOST } from "../../controller/proxies/opennjet/locations/marker.js";
@@ -102,6 +104,19 @@ describe.skipIf(noOpenNjet).each(CARRIERS)("an OpenNJet that is driven with the 
     const byMarker = () => ask(logging.http, { host: MARKER_HOST.host, path: "/any" });
     await until("it is served for any host", async () => (await byMarker()).body === "two");
     await eventually(() => logging.stdout.includes('"target":"/any"') && logging.stdout.endsWith("\n"), 30_000);
+    rmSync(join(folder, "any.yaml"));
+    await until("it is served no more", async () => (await byMarker()).status === 404);
+    await eventually(
+      () =>
+        /"target":"\/any","protocol":"HTTP\/1.1","status":404/.test(logging.stdout) && logging.stdout.endsWith("\n"),
+      30_000,
+    );
+    // What the controller itself has asked meanwhile.
+    const targets = logging.stdout
+      .trim()
+      .split("\n")
+      .map((line) => (JSON.parse(line) as { target: string }).target);
+    expect(new Set(targets)).toEqual(new Set(["/tea?x=1", "/any"]));
     const silent = await startRun(await shopFolder(), ...DRIVEN);
     expect((await ask(silent.http, { host: HOST, path: "/tea?x=1" })).status).toBe(200);
     silent.process.kill("SIGTERM");

@@ -7,6 +7,9 @@ const ANSWER_TIME = 30_000;
 const MOST_ANSWER = 256 * 1024 * 1024;
 const NOT_FOUND = 404;
 const CONFLICT = 409;
+const FULL = 507;
+/** Statuses that a second try would not change. */
+const FINAL = [400, 413, FULL];
 
 /** A worker of NGINX, and what it has in force. */
 export interface WorkerState {
@@ -61,6 +64,12 @@ export class ControlError extends Error {
     message: string,
   ) {
     super(message);
+  }
+
+  /** What a piece is refused with, where a second try would not change that; undefined where it might. */
+  get refusal(): "PROXY_STATE_FULL" | "PROXY_STEP_FAILED" | undefined {
+    if (!FINAL.includes(this.status)) return undefined;
+    return this.status === FULL ? "PROXY_STATE_FULL" : "PROXY_STEP_FAILED";
   }
 }
 

@@ -16,8 +16,6 @@ const MOST_BYTES = 4 * 1024 * 1024;
 /** Milliseconds between tries while NGINX does not answer. */
 const FIRST_WAIT = 20;
 const LONGEST_WAIT = 1_000;
-/** Statuses of the control endpoint that a second try would not change. */
-const FINAL = [400, 413, 507];
 /** What leads to others comes after them, and goes before them. */
 const ORDER: readonly number[] = [PIECE.certificate, PIECE.upstream, PIECE.peerStates, PIECE.shard];
 
@@ -129,9 +127,9 @@ export class StateKeeper {
         if (this.summary === undefined) await this.check();
         return await this.send(batch, generation);
       } catch (error) {
-        if (error instanceof ControlError && FINAL.includes(error.status)) {
-          const code = error.status === 507 ? "PROXY_STATE_FULL" : "PROXY_STEP_FAILED";
-          return batch.map(({ kind, key }) => ({ kind, key, code, message: error.message }));
+        if (error instanceof ControlError && error.refusal !== undefined) {
+          const { refusal: code, message } = error;
+          return batch.map(({ kind, key }) => ({ kind, key, code, message }));
         }
         this.lost(error);
         await this.sleep(wait);

@@ -6,7 +6,8 @@ import { type OpenNjetApi, OpenNjetApiError, PartlyAppliedError } from "./api/in
 import type { CertificateFiles, CertificatePair } from "./certificate-files.js";
 import { type CertificateTable, canStand, certificateTable, type FilePair, isAmong } from "./certificate-table.js";
 import type { Clock } from "./clock.js";
-import type { MapSwitch } from "./map-switch.js";
+import { type MapSwitch, MapSwitchRefusedError } from "./map-switch.js";
+import { type TakenCertificates, WantedCertificates } from "./wanted-certificates.js";
 
 /** Beyond so many hosts a change of the map takes OpenNJet seconds. */
 export const MOST_MAP_HOSTS = 1_000;
@@ -27,17 +28,6 @@ const LATE = 15_000;
  * its own time, and nobody tells when.
  */
 const FILES_KEPT = 60_000;
-
-/** Workers have nothing but the map, and it has as many hosts as it can be changed in time with. */
-class CertificateLimitError extends Error {
-  readonly code = "PROXY_CERTIFICATES_FULL";
-
-  constructor(most: number) {
-    super(
-      `${most} hosts have a certificate already, which are all that --carrier locations has room for; use the carrier core`,
-    );
-  }
-}
 
 /** What is asked of the dynamic map API. */
 export type MapsApi = Pick<OpenNjetApi["maps"], "list" | "replace">;
@@ -61,7 +51,7 @@ export interface CertificateMapsParts {
  * a file that is being replaced, a map that is late, lost, or has not been replayed yet, and whatever fails here fails no handshake.
  */
 export class CertificateMaps {
-  private readonly wanted = new Map<string, CertificatePair>();
+  private readonly wanted: WantedCertificates;
   /** Raised by whatever may make map and workers differ from what is wanted. */
   private revision = 0;
   /** The last revision that map and workers were brought to. */
@@ -71,6 +61,8 @@ export class CertificateMaps {
   /** A plan is being carried out: workers are to answer by themselves. */
   private held = false;
   private failures = 0;
+  /** Somebody was told that the map is not in step. */
+  private said = false;
   /** Takes back what waits for its time. */
   private cancel: (() => void) | undefined;
   /** Ends a sleep. */
@@ -83,6 +75,7 @@ export class CertificateMaps {
 
   constructor(private readonly parts: CertificateMapsParts) {
     this.most = parts.mostHosts ?? MOST_MAP_HOSTS;
+    this.wanted = new WantedCertificates(parts.workers === undefined ? this.most : Infinity);
     this.tidyLater();
   }
 
@@ -98,10 +91,11 @@ export class CertificateMaps {
 
   /**
    * Before a plan that changes certificates is carried out: from when this resolves until `after`, no worker relies on the map. Waits
-   * for an OpenNJet that is away; rejects only once this is stopped.
+   * for an OpenNJet that is away. Resolves with the steps that are not to be carried out, since workers refuse to leave the map: what
+   * it says of these hosts stays. Rejects once this is stopped, and where a full plan is refused.
    */
-  async before(steps: readonly PlanStep[], full: boolean): Promise<void> {
-    if (this.parts.workers === undefined || !(full || steps.some(isOfCertificate))) return;
+  async before(steps: readonly PlanStep[], full: boolean): Promise<ApplyFailure[]> {
+    if (this.parts.workers === undefined || !(full || steps.some(isOfCertificate))) return [];
     this.held = true;
     this.revision++;
     while (this.running !== undefined) await this.running;
@@ -109,9 +103,13 @@ export class CertificateMaps {
     for (let wait = FIRST_WAIT; ; wait = Math.min(LONGEST_WAIT, wait * 2)) {
       try {
         await this.leave();
-        return;
+        return [];
       } catch (error) {
-        if (this.stopped) throw error;
+        const refused = error instanceof MapSwitchRefusedError;
+        if (this.stopped || (refused && full)) throw error;
+        if (refused) {
+          return steps.flatMap((step) => (step.step === "set-certificate" ? [failureOf(step, error)] : []));
+        }
         if (tries++ === SAID)
           this.parts.logger.warn("a plan with certificates waits for the workers of opennjet", { error });
         await this.sleep(wait);
@@ -120,20 +118,19 @@ export class CertificateMaps {
   }
 
   /**
-   * After the plan, or what became of it, with the steps that were not refused. `full`: what they do not name goes. Resolves with what
-   * there is no room for, where workers have nothing but the map.
+   * After the plan, or what became of it, with the steps that were not refused. `full`: what they do not name goes. Where workers have
+   * nothing but the map some may have no room, and some that had none before may have it now.
    */
-  async after(steps: readonly PlanStep[], full: boolean): Promise<ApplyFailure[]> {
+  async after(steps: readonly PlanStep[], full: boolean): Promise<TakenCertificates> {
     const changed = full || this.held || steps.some(isOfCertificate);
     this.held = false;
-    if (full) this.wanted.clear();
-    const failures = this.take(steps);
-    if (!changed) return failures;
+    const taken = this.wanted.take(steps, full);
+    if (!changed) return taken;
     this.revision++;
-    if (!this.started) return failures;
+    if (!this.started) return taken;
     if (this.parts.workers === undefined) await this.settleNow();
     else this.later(QUIET);
-    return failures;
+    return taken;
   }
 
   /** From now on the map is kept in step. Resolves when that was tried once, where workers have nothing but the map. */
@@ -154,19 +151,6 @@ export class CertificateMaps {
     this.cancel?.();
     this.wake?.();
     while (this.running !== undefined) await this.running;
-  }
-
-  private take(steps: readonly PlanStep[]): ApplyFailure[] {
-    for (const step of steps) if (step.step === "remove-certificate") this.wanted.delete(step.host);
-    const failures: ApplyFailure[] = [];
-    for (const step of steps) {
-      if (step.step !== "set-certificate") continue;
-      const { host } = step.certificate;
-      const isFull = this.parts.workers === undefined && this.wanted.size >= this.most && !this.wanted.has(host);
-      if (isFull) failures.push(failureOf(step, new CertificateLimitError(this.most)));
-      else this.wanted.set(host, step.certificate);
-    }
-    return failures;
   }
 
   private later(milliseconds: number): void {
@@ -192,18 +176,21 @@ export class CertificateMaps {
   }
 
   private succeeded(): void {
-    if (this.failures > SAID) this.parts.logger.info("the map of certificates is in step again");
+    if (this.said) this.parts.logger.info("the map of certificates is in step again");
     this.failures = 0;
+    this.said = false;
     this.wait = FIRST_WAIT;
     this.later(this.settled ? LOOK : 0);
   }
 
   private failed(error: unknown): void {
     if (this.stopped) return;
-    // The control server of an OpenNJet that starts answers a little later than its workers.
-    if (this.failures === SAID)
-      this.parts.logger.warn("the map of certificates can't be brought in step yet", { error });
     this.failures++;
+    // The control server of an OpenNJet that starts answers a little later than its workers.
+    if (!this.said && (this.failures > SAID || error instanceof MapSwitchRefusedError)) {
+      this.said = true;
+      this.parts.logger.warn("the map of certificates can't be brought in step yet", { error });
+    }
     this.later(this.wait);
     this.wait = Math.min(LONGEST_WAIT, this.wait * 2);
   }
@@ -228,9 +215,9 @@ export class CertificateMaps {
       await this.replace(table);
       this.tidyLater();
     }
+    await this.tidy(hosts);
     // With an empty map each worker answers by itself.
     if (hosts.size > 0) await this.parts.workers?.set(table.version);
-    await this.tidy(hosts);
     this.reached = revision;
   }
 
@@ -250,7 +237,7 @@ export class CertificateMaps {
   /** The hosts that stand in the map; none where there are more than it should have, and workers can do without. */
   private hosts(): Map<string, CertificatePair> {
     const { workers } = this.parts;
-    const list = [...this.wanted].filter(([host]) => canStand(host));
+    const list = [...this.wanted.hosts].filter(([host]) => canStand(host));
     return new Map(workers !== undefined && list.length > this.most ? [] : list);
   }
 

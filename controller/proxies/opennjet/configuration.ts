@@ -13,8 +13,8 @@ import {
   BUNDLED_SERVER_DIRECTIVES,
   LOCATIONS_HTTP_DIRECTIVES,
   LOCATIONS_SERVER_DIRECTIVES,
+  withoutMarker,
 } from "./locations/directives.js";
-import { MARKER_HOST } from "./locations/marker.js";
 import { type BalancerName, type Carrier, moduleFiles } from "./parts.js";
 
 export interface OpenNjetConfigurationOptions extends Omit<NginxConfigurationOptions, "modules" | "family"> {
@@ -25,6 +25,11 @@ export interface OpenNjetConfigurationOptions extends Omit<NginxConfigurationOpt
   modulesFolder: string;
   /** Where the control API listens: a unix socket, or a port of loopback. It asks nobody who they are. */
   api: { socket: string } | { port: number };
+  /**
+   * With the carrier locations: the folder of markers (markerFolder), whose requests stand in no access log. Undefined: there is none,
+   * and all do.
+   */
+  markers?: string;
   /** Port of `/stats`, metrics in the text of Prometheus; undefined: none. */
   stats?: NginxListener;
 }
@@ -84,6 +89,7 @@ export function openNjetConfiguration(options: OpenNjetConfigurationOptions): Op
 
 function dataPlane(options: OpenNjetConfigurationOptions): string {
   const { modulesFolder, runDirectory, carrier, defaultCertificate, stats } = options;
+  const markers = carrier === "locations" ? options.markers : undefined;
   const { helpers, data } = moduleFiles(carrier);
   const module = (file: string) => quoted(join(modulesFolder, file));
   const bundled = options.balancer === "bundled";
@@ -106,7 +112,8 @@ function dataPlane(options: OpenNjetConfigurationOptions): string {
         `dyn_kv_conf ${NO_TOPICS};`,
         ...(stats === undefined ? [] : [STATS_ZONE]),
         ...(withMaps ? certificateMaps(defaultCertificate) : []),
-        ...(carrier === "locations" ? [...LOCATIONS_HTTP_DIRECTIVES, NOT_OUR_OWN] : []),
+        ...(carrier === "locations" ? LOCATIONS_HTTP_DIRECTIVES : []),
+        ...(markers === undefined ? [] : [notOfMarkers(markers)]),
         ...(bundled ? BUNDLED_HTTP_DIRECTIVES : []),
       ],
       tls: [
@@ -117,9 +124,12 @@ function dataPlane(options: OpenNjetConfigurationOptions): string {
       ],
       init: withMaps && carrier === "core" ? ", maps = true" : "",
       ...(carrier === "locations" && {
-        routes: locationsServer(bundled ? [...BUNDLED_SERVER_DIRECTIVES, ...BUNDLED_SERVER] : OWN_SERVER),
-        logged: LOGGED,
+        routes: [
+          ...locationsServer(bundled ? [...BUNDLED_SERVER_DIRECTIVES, ...BUNDLED_SERVER] : OWN_SERVER),
+          ...(markers === undefined ? [] : [withoutMarker(markers)]),
+        ],
       }),
+      ...(markers !== undefined && { logged: LOGGED }),
       ...(bundled && { lua: bundledLua(options) }),
     },
   });
@@ -128,11 +138,17 @@ function dataPlane(options: OpenNjetConfigurationOptions): string {
 /** The one server of the carrier locations: what no dynamic location takes is answered here. */
 export const LOCATIONS_SERVER_NAME = "_";
 /**
- * The controller asks workers for its marker all the time: that is nothing for the access log. A client that takes the same host
- * may reach a default backend, and that is.
+ * The controller asks workers for its marker all the time: that is nothing for the access log. It is known by a path that no client
+ * can name, and which reaches no peer: a default backend, which takes any host, would learn it.
  */
 const LOGGED = "njet_kic_logged";
-const NOT_OUR_OWN = `map "$host:$proxy_upstream_name" $${LOGGED} { default 1; "${MARKER_HOST.host}:" 0; }`;
+const FOLDER = /^[0-9a-f]{32}$/;
+
+function notOfMarkers(folder: string): string {
+  if (!FOLDER.test(folder)) throw new RangeError("the folder of markers is 32 hexadecimal digits");
+  return `map $uri $${LOGGED} { default 1; "~^/${folder}/" 0; }`;
+}
+
 /**
  * Statuses of requests of which NGINX may not know the path yet: it can't lead those to a named location, and would answer 500. They
  * have NGINX's own pages.

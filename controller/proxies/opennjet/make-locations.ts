@@ -31,6 +31,8 @@ export interface LocationsChoices {
   workers: number;
   proxyProtocol: boolean;
   accessLog: boolean;
+  /** See markerFolder. */
+  markers: string;
   maxLocations: number;
   balancer: BalancerName;
   logger: Logger;
@@ -71,6 +73,7 @@ export function locationsCarrier(choices: LocationsChoices): LocationsCarrier {
       }),
     backends,
     balancer: choices.balancer,
+    markers: choices.markers,
     names: ledger(NAMES, isNameHolder),
     plane: dataPlane(http, workers, choices.proxyProtocol),
     makeRunner: choices.makeRunner,

@@ -1,5 +1,4 @@
 import { rmSync } from "node:fs";
-import { availableParallelism } from "node:os";
 import { join } from "node:path";
 import type { Logger } from "../../observability/logger.js";
 import type { NginxListener } from "../nginx/configured-values.js";
@@ -16,11 +15,13 @@ import { CertificateFiles } from "./certificate-files.js";
 import { CertificateMaps } from "./certificate-maps.js";
 import { systemClock } from "./clock.js";
 import { controlFile, openNjetConfiguration } from "./configuration.js";
+import { markerFolder } from "./locations/marker.js";
 import { locationsCarrier } from "./make-locations.js";
 import { mapSwitch } from "./map-switch.js";
 import { OpenNjetProxy } from "./opennjet-proxy.js";
 import { type BalancerName, type Carrier, findOpenNjet } from "./parts.js";
 import { PlaneFolder } from "./plane-folder.js";
+import { usableCores } from "./usable-cores.js";
 
 /** Connections of each worker, as many as the embedded proxy takes. */
 const CONNECTIONS = 16_384;
@@ -39,7 +40,7 @@ export interface OpenNjetOptions {
   prefix: string | undefined;
   http: NginxListener;
   https: NginxListener;
-  /** Undefined: one for each core that we may use. */
+  /** Undefined: one for each core that we may use, see usableCores. */
   workers: number | undefined;
   /** `USER` or `USER:GROUP` of the workers, where we are root; undefined: one without rights. */
   user: string | undefined;
@@ -75,7 +76,7 @@ export async function ownOpenNjet(
       ? ""
       : await nativeCore({ say: (text) => logger.info("preparing opennjet", { text }) });
   // `auto` counts the cores of the machine, also those that this process may not use; and who asks all workers has to know how many there are.
-  const workers = options.workers ?? Math.min(availableParallelism(), MOST_WORKERS);
+  const workers = options.workers ?? Math.min(usableCores(), MOST_WORKERS);
   const ports = { http: await portOf(options.http), https: await portOf(options.https) };
   const { runDir } = options;
   const folder = runDir === undefined ? NginxFolder.temporary("opennjet") : NginxFolder.stable(runDir, "opennjet");
@@ -87,6 +88,7 @@ export async function ownOpenNjet(
     plane.writeDefault(certificate);
     const apiSocket = join(folder.path, API_SOCKET);
     const files = { chain: plane.defaultPair, key: plane.defaultPair };
+    const markers = markerFolder(folder.token);
     const text = openNjetConfiguration({
       carrier: options.carrier,
       balancer: options.balancer,
@@ -117,6 +119,7 @@ export async function ownOpenNjet(
       shutdownTimeout: options.drainTime,
       api: { socket: apiSocket },
       stats: options.stats,
+      markers,
     });
     folder.write(controlFile(folder.path), text.control);
     const client = new ControlClient(folder.socket, folder.token);
@@ -159,7 +162,7 @@ export async function ownOpenNjet(
         },
       });
     const { accessLog, proxyProtocol, maxLocations, balancer } = options;
-    const shared = { folder, logger, makeRunner, ports, accessLog };
+    const shared = { folder, logger, makeRunner, ports, accessLog, markers };
     const http = { ...options.http, port: ports.http };
     const carrier =
       options.carrier === "locations"

@@ -1,7 +1,7 @@
 import type { Logger } from "../../observability/logger.js";
 import type { MetricsSource } from "../../observability/metrics-text.js";
 import type { Plan, PlanStep } from "../../reconcile/plan.js";
-import type { ApplyFailure, Proxy as DrivenProxy, PeerStateChange } from "../proxy.js";
+import type { Applied, ApplyFailure, Proxy as DrivenProxy, PeerStateChange } from "../proxy.js";
 import { type OpenNjetApi, WORKER_COUNT_KEY } from "./api/index.js";
 import type { CertificateMaps } from "./certificate-maps.js";
 
@@ -51,21 +51,23 @@ export class OpenNjetProxy implements DrivenProxy {
     return this.parts.carrier.addresses();
   }
 
-  apply(plan: Plan): Promise<{ generation: string; failures: ApplyFailure[] }> {
+  apply(plan: Plan): Promise<Applied> {
     return this.inTurn(async () => {
       const { carrier, certificates, logger } = this.parts;
-      let result: Awaited<ReturnType<CarrierProxy["apply"]>>;
+      let kept: ApplyFailure[];
+      let result: Applied;
       try {
-        await certificates.before(plan.steps, plan.full);
-        result = await carrier.apply(plan);
+        kept = await certificates.before(plan.steps, plan.full);
+        result = await carrier.apply({ ...plan, steps: without(kept, plan.steps) });
       } catch (error) {
         await certificates.after([], false);
         throw error;
       }
-      const taken = plan.steps.filter((step) => !isRefused(step, result.failures));
-      const refused = await certificates.after(taken, plan.full);
-      for (const failure of refused) logger.warn("step refused", { ...failure });
-      return { ...result, failures: [...result.failures, ...refused] };
+      const taken = await certificates.after(without([...kept, ...result.failures], plan.steps), plan.full);
+      const own = [...kept, ...taken.failures];
+      for (const failure of own) logger.warn("step refused", { ...failure });
+      const retried = [...(result.retried ?? []), ...taken.retried];
+      return { ...result, failures: [...result.failures, ...own], retried };
     });
   }
 
@@ -131,8 +133,8 @@ export class OpenNjetProxy implements DrivenProxy {
   }
 }
 
-function isRefused(step: PlanStep, failures: readonly ApplyFailure[]): boolean {
-  if (step.step !== "set-certificate") return false;
-  const { host } = step.certificate;
-  return failures.some(({ kind, piece }) => kind === "certificate" && piece === host);
+/** Steps but for the certificates that are refused. */
+function without(failures: readonly ApplyFailure[], steps: readonly PlanStep[]): PlanStep[] {
+  const refused = new Set(failures.filter(({ kind }) => kind === "certificate").map(({ piece }) => piece));
+  return steps.filter((step) => step.step !== "set-certificate" || !refused.has(step.certificate.host));
 }

@@ -4,17 +4,20 @@ import type { MetricsSource } from "../../../observability/metrics-text.js";
 import type { Plan } from "../../../reconcile/plan.js";
 import type { NginxRunner } from "../../nginx/nginx-proxy.js";
 import { PeerStates } from "../../peer-states.js";
-import type { ApplyFailure, Proxy as DrivenProxy, PeerStateChange } from "../../proxy.js";
+import type { Applied, Proxy as DrivenProxy, PeerStateChange } from "../../proxy.js";
 import { RequestRefusedError } from "../api/errors.js";
 import type { Backend, BackendsApi } from "../api/index.js";
 import type { BalancerName } from "../parts.js";
 import { mergedHolders, type NameHolder } from "./backend-names.js";
 import { backendOf, isOwnName } from "./backends.js";
-import { type Carried, type CarriedState, nothing, type Outcome, PlannedState } from "./carried-state.js";
+import { type Carried, type CarriedState, nothing } from "./carried-state.js";
 import type { HeldLocations } from "./held-locations.js";
 import type { Ledger } from "./ledger.js";
 import { type CarriedLocation, locationKey } from "./location-set.js";
-import { askForMarker, type DataPlane, isMarker } from "./marker.js";
+import { type DataPlane, isMarker } from "./marker.js";
+import { areWithWorkers } from "./marker-rounds.js";
+import { type Outcome, PlannedState } from "./planned-state.js";
+import { halfWay } from "./transition.js";
 
 export interface LocationsCarrierParts {
   /** Called first of all; rejects with what is in the way. */
@@ -24,6 +27,8 @@ export interface LocationsCarrierParts {
   backends: Pick<BackendsApi, "post" | "list">;
   /** Whose they are; `own` without. */
   balancer?: BalancerName;
+  /** See markerFolder. */
+  markers: string;
   /** The names that routes have, kept over restarts of the controller. */
   names: Ledger<NameHolder>;
   plane: DataPlane;
@@ -45,19 +50,6 @@ const LOOK = 5_000;
 /** Milliseconds between tries to reach an OpenNJet that does not answer. */
 const FIRST_WAIT = 100;
 const LONGEST_WAIT = 5_000;
-/**
- * Rounds of questions for the marker until workers count as late, and the milliseconds between them. In a round several are asked at
- * once, for each worker: of connections that come one by one the system gives all to the same worker.
- */
-const ROUNDS = 40;
-const ASK_AGAIN = 25;
-const AT_ONCE = 8;
-const MOST_AT_ONCE = 256;
-/** Rounds of a look that finds nobody late: an idle OpenNJet has most connections taken by one worker, and who was not asked is asked at the next. */
-const LOOK_ROUNDS = 2;
-/** The same until the first whole set is told as served: a worker that starts is told of everything twice, and answers nobody meanwhile. */
-const FIRST_ROUNDS = 200;
-
 /**
  * Routes as dynamic locations of OpenNJet, upstreams as backends of its Lua balancer. Everything happens in turn: plans,
  * states of peers, and looks for what was lost. Backends are there before the locations that name them, and go after them.
@@ -83,7 +75,7 @@ export class LocationsCarrier implements DrivenProxy {
   #missed = 0;
 
   constructor(private readonly parts: LocationsCarrierParts) {
-    this.#state = nothing(parts.balancer ?? "own");
+    this.#state = nothing(parts.balancer ?? "own", parts.markers);
     this.#runner = parts.makeRunner(() => this.#restarted());
   }
 
@@ -107,15 +99,15 @@ export class LocationsCarrier implements DrivenProxy {
     return { http: ports && { port: ports.http }, https: ports && { port: ports.https } };
   }
 
-  apply(plan: Plan): Promise<{ generation: string; failures: ApplyFailure[] }> {
+  apply(plan: Plan): Promise<Applied> {
     return this.#inTurn(async () => {
       const planned = this.#planned(plan, this.parts.maxLocations);
-      const outcome = await this.#reach(planned);
+      const { failures, retried } = await this.#reach(planned);
       this.#generation = plan.generation;
-      for (const failure of outcome.failures) {
+      for (const failure of failures) {
         this.parts.logger.warn(failure.inForce ? "step taken with limits" : "step refused", { ...failure });
       }
-      return { generation: this.#generation, failures: outcome.failures };
+      return { generation: this.#generation, failures, retried };
     });
   }
 
@@ -124,7 +116,7 @@ export class LocationsCarrier implements DrivenProxy {
     return this.#inTurn(async () => {
       this.#completed = true;
       this.#inherited = [];
-      await this.#reach(this.#planned({ generation: this.#generation, full: false, steps: [] }, Infinity));
+      await this.#reach(this.#planned({ generation: this.#generation, full: false, steps: [] }, 0));
     });
   }
 
@@ -160,19 +152,26 @@ export class LocationsCarrier implements DrivenProxy {
       await this.#persist(() => this.#note(mergedHolders(this.#noted, state.names)));
       // Those of before stay until no location names them any more.
       await this.#persist(() => this.#post(carried, state, this.#posted));
-      const refused = await this.#persist(() => held.reach(carried.locations, !this.#completed));
+      let before = this.#carried?.locations ?? [];
+      const both = halfWay(before, carried.locations, state.markers);
+      let refused = both && (await this.#persist(() => held.reach(both, true)));
+      if (both !== undefined && refused === undefined) {
+        await this.#isWithWorkers(both, { before: before.find(isMarker) });
+        before = both;
+      }
+      refused ??= await this.#persist(() => held.reach(carried.locations, !this.#completed));
       if (refused !== undefined) {
         const place = carried.hostOf.get(locationKey(refused.location));
         if (place === undefined) throw refused.error;
         planned.refuseHost(place, refused.error);
         continue;
       }
-      const before = this.#carried?.locations.find(isMarker);
       const names = this.#completed ? state.names : mergedHolders(this.#state.names, state.names);
       this.#state = { ...state, names };
       this.#carried = carried;
-      const changed = before?.name !== carried.locations.find(isMarker)?.name;
-      if (changed && !(await this.#isWithWorkers(carried.locations, { before }))) {
+      const marker = before.find(isMarker);
+      const changed = marker?.name !== carried.locations.find(isMarker)?.name;
+      if (changed && !(await this.#isWithWorkers(carried.locations, { before: marker }))) {
         if (repairs) await this.#repair(false);
         else this.parts.logger.warn("not all workers of opennjet show that they have all locations");
       }
@@ -219,33 +218,17 @@ export class LocationsCarrier implements DrivenProxy {
     this.#noted = names;
   }
 
-  /**
-   * False if a worker shows no sign of this set in a while, or still has the marker of `before`: where a set comes back, a worker that is
-   * behind may have its marker from the first time. Which worker takes a connection is the system's choice, so one that could
-   * not be asked in all that while is no reason to doubt. `enough`: rounds after which nobody else is waited for, if all who were asked have it.
-   */
+  /** See areWithWorkers. */
   async #isWithWorkers(
     locations: readonly CarriedLocation[],
-    { before, enough = Infinity }: { before?: CarriedLocation; enough?: number } = {},
+    { before, looks = false }: { before?: CarriedLocation; looks?: boolean } = {},
   ): Promise<boolean> {
     const marker = locations.find(isMarker);
     if (marker === undefined) return true;
-    const { plane, wait } = this.parts;
-    const seen = new Set<string>();
-    const workers = plane.workers();
-    let late = false;
-    const rounds = this.#completed && !this.#settled ? FIRST_ROUNDS : ROUNDS;
-    for (let round = 0; round < rounds && this.#closing === undefined; round++) {
-      if (round > 0) await wait(ASK_AGAIN);
-      const length = Math.min(AT_ONCE * workers, MOST_AT_ONCE);
-      const questions = Array.from({ length }, () => askForMarker(plane, marker, before));
-      const answers = await Promise.allSettled(questions);
-      const pids = answers.map((answer) => (answer.status === "fulfilled" ? answer.value : undefined));
-      late = pids.includes(undefined);
-      for (const pid of pids) if (pid !== undefined) seen.add(pid);
-      if (!late && (seen.size >= workers || round + 1 >= enough)) break;
-    }
-    return !late;
+    const isFirst = this.#completed && !this.#settled;
+    const patience = looks ? "look" : isFirst ? "start" : "change";
+    const gaveUp = () => this.#closing !== undefined;
+    return await areWithWorkers(this.parts, { marker, before, patience, gaveUp });
   }
 
   /** Sends all that is wanted once more. `fresh`: OpenNJet has begun with nothing. */
@@ -264,7 +247,7 @@ export class LocationsCarrier implements DrivenProxy {
     const names = new Set(this.#posted?.map(({ name }) => name));
     const plan = { generation: this.#generation, full: false, steps: [] };
     this.parts.logger.warn("locations of opennjet are made anew: a worker does not have them");
-    await this.#reach(new PlannedState(this.#state, plan, Infinity, names, this.#state.edition + 1), false);
+    await this.#reach(new PlannedState(this.#state, plan, 0, names, this.#state.edition + 1), false);
   }
 
   #restarted(): void {
@@ -279,7 +262,7 @@ export class LocationsCarrier implements DrivenProxy {
     this.#looking = true;
     this.#inTurn(async () => {
       const locations = this.#carried?.locations ?? [];
-      const lost = !(await this.#isWithWorkers(locations, { enough: LOOK_ROUNDS })) || (await this.#hasLostBackends());
+      const lost = !(await this.#isWithWorkers(locations, { looks: true })) || (await this.#hasLostBackends());
       this.#missed = lost ? this.#missed + 1 : 0;
       // A worker that hangs is not to be sent everything at each look: at the first, second, fourth, eighth.
       const isTime = (this.#missed & (this.#missed - 1)) === 0;

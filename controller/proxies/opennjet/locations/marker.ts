@@ -15,17 +15,24 @@ const HOST = "njet-kic.invalid";
 export const MARKER_HOST: HostPattern & { kind: "exact" } = { kind: "exact", host: HOST };
 const BEGINS = `($host = ${HOST} && `;
 
-/** The marker of a set of locations, whatever their order. */
-export function markerOf(names: readonly string[]): CarriedLocation {
-  const digest = createHash("sha256")
-    .update(JSON.stringify([...names].sort()))
-    .digest("hex")
-    .slice(0, 32);
+/** The marker of a set of locations, whatever their order. `folder`: of its path; what is asked there stands in no access log. */
+export function markerOf(names: readonly string[], folder: string): CarriedLocation {
+  const digest = digestOf(JSON.stringify([...names].sort()));
+  const path = `/${folder}/${digest}`;
   return {
     rule: "",
-    name: conditionText(all(equalTo("host", HOST), equalTo("uri", `/${digest}`))),
-    body: `${directive("default_type", quotedText("text/plain"))} ${directive("return", "200", word(`${digest} \${pid}`))}`,
+    name: conditionText(all(equalTo("host", HOST), equalTo("uri", path))),
+    body: `${directive("default_type", quotedText("text/plain"))} ${directive("return", "200", word(`${path} \${pid}`))}`,
   };
+}
+
+/** The folder of all markers of one OpenNJet: nobody can name it who does not know the secret. */
+export function markerFolder(secret: string): string {
+  return digestOf(`markers ${secret}`);
+}
+
+function digestOf(text: string): string {
+  return createHash("sha256").update(text).digest("hex").slice(0, 32);
 }
 
 export function isMarker({ name }: Pick<CarriedLocation, "name">): boolean {
@@ -59,8 +66,8 @@ export async function askForMarker(
 ): Promise<string | undefined> {
   const paths = [marker, ...(before === undefined ? [] : [before])].map(markerPath);
   const [pid, old] = (await plane.ask(HOST, paths)).map(({ status, body }, i) => {
-    const [digest, process] = body.trim().split(" ");
-    return status === 200 && `/${digest}` === paths[i] ? process : undefined;
+    const [path, process] = body.trim().split(" ");
+    return status === 200 && path === paths[i] ? process : undefined;
   });
   return old === undefined ? pid : undefined;
 }

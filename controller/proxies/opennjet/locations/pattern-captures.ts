@@ -11,12 +11,13 @@ import { MOST_WAYS, tooManyWays } from "./pattern-ways.js";
 /** The pattern in a form that takes no more than time in proportion to the text. Throws UnsupportedError where there is none. */
 export function capturingForm(tree: PatternNode): PatternNode {
   if (!areLoopsPossessive(placesOf(tree))) throw tooManyWays();
-  // What reads to the end of the match gives nothing back.
-  const items = leastAt("end", simplified(tree), ANY_BYTE);
+  const all = simplified(tree);
+  // Nothing that may be left out at the end makes a match fail.
+  const items = leastAt("end", all, ANY_BYTE);
   if (isAnchored(items)) {
-    if (waysOfSequence(items) <= MOST_WAYS || endsWherever(items)) return tree;
+    if (waysOfMatch(all) <= MOST_WAYS || endsWherever(items)) return tree;
   } else {
-    if (waysOfSequence([byteLoop(ANY_BYTE), ...items]) <= MOST_WAYS) return tree;
+    if (waysOfSequence([byteLoop(ANY_BYTE), ...items]) + waysOfMatch(all) <= MOST_WAYS) return tree;
     const skipping = skippingForm(tree);
     if (skipping !== undefined) return skipping;
   }
@@ -60,12 +61,33 @@ function skippingForm(tree: PatternNode): PatternNode | undefined {
   const rest = [...parts.slice(start.length + 1), ...simplified(sequence(items.slice(at + 1)))];
   const maySkip = includes(set, bytesOfAll(start)) && endsInOrder(placesOf(sequence(start)), true);
   const ways = () =>
-    waysOfSequence([byteLoop(ANY_BYTE), ...start]) + waysBehind(set, leastAt("end", rest, ANY_BYTE), true);
+    waysOfSequence([byteLoop(ANY_BYTE), ...start]) +
+    waysBehind(set, leastAt("end", rest, ANY_BYTE), true) +
+    waysOfMatch(rest);
   if (!maySkip || start.some(hasLoop) || ways() > MOST_WAYS) return undefined;
   // What skips has to have read all of the start, also the part that a group holds together with the loop.
   const inside = simplified(items[at]);
   const held = inside.slice(0, inside.indexOf(inside.find(isByteLoop) as PatternNode));
   return { kind: "sequence", items: [...before, orSkip(sequence(items.slice(at)), set, held)] };
+}
+
+/**
+ * Of one match from its begin to its end. What may be left out at the end is tried all the same, and may fail late: `^/(.*a.*b.*c|9*)`. Loops
+ * over bytes there read to the end, and give nothing back.
+ */
+function waysOfMatch(items: readonly PatternNode[]): number {
+  return waysOfSequence(withoutLastLoops(items));
+}
+
+function withoutLastLoops(items: readonly PatternNode[]): PatternNode[] {
+  const last = items.at(-1);
+  if (last === undefined) return [];
+  const others = items.slice(0, -1);
+  if (isByteLoop(last)) return withoutLastLoops(others);
+  const inside = (node: PatternNode) => sequence(withoutLastLoops(simplified(node)));
+  if (last.kind === "choice") return [...others, { ...last, options: last.options.map(inside) }];
+  if (last.kind === "repeat" && last.most === 1) return [...others, { ...last, item: inside(last.item) }];
+  return [...items];
 }
 
 function hasLoop(node: PatternNode): boolean {

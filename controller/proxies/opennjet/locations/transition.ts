@@ -10,7 +10,7 @@
  *   that was asked for.
  */
 import { type CarriedLocation, locationKey } from "./location-set.js";
-import { isMarker } from "./marker.js";
+import { isMarker, markerOf } from "./marker.js";
 
 type Named = Pick<CarriedLocation, "rule" | "name">;
 
@@ -28,6 +28,29 @@ export function transition(before: ReadonlyMap<string, Named>, after: readonly C
   const remove = [...before].filter(([key]) => !wanted.has(key)).map(([, location]) => location);
   const byRank = (a: Named, b: Named) => rank(a) - rank(b);
   return { add: add.sort(byRank), remove: remove.sort((a, b) => rankOfRemoval(a) - rankOfRemoval(b)) };
+}
+
+/**
+ * Changes that OpenNJet's broker keeps for a worker that is behind: 20 under way and 1,000 that wait. It drops what is more, and nobody
+ * hears of it.
+ */
+const MOST_CHANGES = 1_000;
+
+/**
+ * The set half-way, with all that is in either: undefined where the whole way has no more changes than a worker may be behind. `markers`:
+ * see markerFolder.
+ */
+export function halfWay(
+  before: readonly CarriedLocation[],
+  after: readonly CarriedLocation[],
+  markers: string,
+): CarriedLocation[] | undefined {
+  const wanted = new Set(after.map(locationKey));
+  const leaving = before.filter((location) => !wanted.has(locationKey(location)));
+  const staying = before.length - leaving.length;
+  if (leaving.length + after.length - staying <= MOST_CHANGES) return undefined;
+  const all = [...after, ...leaving].filter((location) => !isMarker(location));
+  return [...all, markerOf(all.map(locationKey), markers)];
 }
 
 function rank(location: Named): number {
