@@ -1,8 +1,9 @@
-import { existsSync, rmSync } from "node:fs";
-import { availableParallelism } from "node:os";
+import { existsSync, readFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { beforeAll, describe, expect, it } from "vitest";
 import { nativeCore } from "../../controller/proxies/nginx/parts.js";
+import { MARKER_HOST, markerFolder } from "../../controller/proxies/opennjet/locations/marker.js";
+import { usableCores } from "../../controller/proxies/opennjet/usable-cores.js";
 import { put, startRun } from "../cli/cli-support.js";
 import { ingress, service } from "../cli/objects.js";
 import { HOST, namedPeer, shopFolder } from "../cli/shop.js";
@@ -18,6 +19,7 @@ cleanUpAfterEach();
 const LOCATIONS = [...OPENNJET, "--carrier", "locations"];
 
 const OTHER = "other.example.com";
+const TWO = "{ service: { name: two, port: { number: 80 } } }\n";
 
 /** Changes of a shop's folder, and what the host of it has to answer then, or the other host. */
 const ROWS: { change: string; make(folder: string): void | Promise<void>; host: string; answer: string }[] = [
@@ -127,13 +129,24 @@ describe.skipIf(noOpenNjet)("run --proxy opennjet --carrier locations", () => {
     const run = runFolder();
     const options = LOCATIONS.filter((option) => option !== "--workers" && option !== "2");
     await startRun(await shopFolder(), ...options, "--run-dir", run.path);
-    expect((await run.client().state()).workers).toHaveLength(availableParallelism());
+    expect((await run.client().state()).workers).toHaveLength(usableCores());
   });
 
   it("answers 400 to a target that can't be read, and serves on", async () => {
     const running = await startRun(await shopFolder(), ...LOCATIONS);
     expect((await ask(running.http, { host: HOST, path: "/%" })).status).toBe(400);
     expect((await ask(running.http, { host: HOST })).body).toBe("one");
+  });
+
+  it("tells no peer where markers are asked for, also where one serves every host", async () => {
+    const run = runFolder();
+    const folder = await shopFolder();
+    put(folder, "any.yaml", ingress("any", HOST, "two").replace(/rules:.*/s, `defaultBackend: ${TWO}`));
+    const running = await startRun(folder, ...LOCATIONS, "--run-dir", run.path);
+    const host = MARKER_HOST.host;
+    await until("it is served for any host", async () => (await ask(running.http, { host })).body === "two");
+    const markers = markerFolder(readFileSync(run.inside("token"), "utf8").trim());
+    expect((await ask(running.http, { host, path: `/${markers}/${"0".repeat(32)}` })).status).toBe(404);
   });
 
   it("is not taken for late where one worker alone gets all connections", async () => {
