@@ -1,4 +1,5 @@
 import { beforeAll, describe, expect, it } from "vitest";
+import { LEASE_TIMES } from "../../controller/kubernetes/lease.js";
 import { Child, ROOT } from "../cli/cli-support.js";
 import type { KubeObject } from "../real/kube/client.js";
 import { cleanUpAfterEach } from "../support/harness.js";
@@ -222,14 +223,14 @@ describe.skipIf(noCluster)("a cluster that can't be reached", () => {
 });
 
 describe.skipIf(noCluster)("two replicas", () => {
-  const holder = async (name: string) => {
-    const lease: KubeObject = {
-      apiVersion: "coordination.k8s.io/v1",
-      kind: "Lease",
-      metadata: { name, namespace: "default" },
-    };
-    return String(((await current().admin.get(lease))?.spec as { holderIdentity?: string })?.holderIdentity ?? "");
+  const specOf = async (name: string) => {
+    const lease = { apiVersion: "coordination.k8s.io/v1", kind: "Lease", metadata: { name, namespace: "default" } };
+    return ((await current().admin.get(lease))?.spec ?? {}) as Record<string, string | undefined>;
   };
+  const holder = async (name: string) => (await specOf(name)).holderIdentity ?? "";
+  /** A time of the Lease itself, in milliseconds. */
+  const timeOf = async (name: string, field: "acquireTime" | "renewTime") =>
+    Date.parse((await specOf(name))[field] ?? "");
   const leads = (replica: Replica) => replica.log().some((line) => line.message === "leading");
 
   it("have one leader; another one takes over when it is killed, and status stays", async () => {
@@ -247,16 +248,13 @@ describe.skipIf(noCluster)("two replicas", () => {
       (await ask(replica.metrics, { path: "/stats" })).body.match(/^njet_kic_leader (\d)$/m)?.[1];
     expect([await leader(first), await leader(second)]).toEqual(["1", "0"]);
     const held = await holder("killed");
-    const lease = { apiVersion: "coordination.k8s.io/v1", kind: "Lease", metadata: { name: "killed" } };
-    const time = async (field: string) =>
-      Date.parse(((await admin.get(lease))?.spec as Record<string, string> | undefined)?.[field] ?? "");
     first.process.kill("SIGKILL");
     await first.ended;
-    const renewed = await time("renewTime");
+    const renewed = await timeOf("killed", "renewTime");
     await expect.poll(() => leads(second), LONG).toBe(true);
     expect(await holder("killed")).not.toBe(held);
     // By the times of the Lease itself: the new leader has it within 20 s of the last renewal of the dead one.
-    expect((await time("acquireTime")) - renewed).toBeLessThan(20_000);
+    expect((await timeOf("killed", "acquireTime")) - renewed).toBeLessThan(20_000);
     expect(await statusOf(object)).toEqual(before);
     await admin.apply(answering("kept-too", "y"));
     await expect.poll(() => statusOf(answering("kept-too", "y")), LONG).toMatchObject({ state: "Valid" });
@@ -267,10 +265,15 @@ describe.skipIf(noCluster)("two replicas", () => {
     const first = await startReplica(current(), ...lease);
     await expect.poll(() => leads(first), LONG).toBe(true);
     const second = await startReplica(current(), ...lease);
+    const held = await holder("released");
+    const renewed = await timeOf("released", "renewTime");
     first.process.kill("SIGTERM");
     await first.ended;
-    expect(await holder("released")).toBe("");
+    // Nobody's, or already the other one's.
+    expect(await holder("released")).not.toBe(held);
     await expect.poll(() => leads(second), LONG).toBe(true);
+    // By the times of the Lease itself: whoever waits for it to run out has it no sooner than that after a renewal.
+    expect((await timeOf("released", "acquireTime")) - renewed).toBeLessThan(LEASE_TIMES.duration);
     second.process.kill("SIGTERM");
     await second.ended;
   });
