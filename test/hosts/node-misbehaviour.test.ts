@@ -29,15 +29,18 @@ class TellingRouter extends BundleRouter {
 async function proxy(
   objects: string,
   options: HandlerOptions = {},
-): Promise<{ port: number; router: TellingRouter; failures: string[] }> {
+): Promise<{ port: number; router: TellingRouter; failures: string[]; clients: Socket[] }> {
   const router = new TellingRouter(sharedCore);
   router.load(bundle(objects));
   const failures: string[] = [];
-  const server: Server = await serve(
-    createHandler(router, { ...options, onFailure: ({ message }) => failures.push(message) }),
-  );
+  const clients: Socket[] = [];
+  const handle = createHandler(router, { ...options, onFailure: ({ message }) => failures.push(message) });
+  const server: Server = await serve((request, response) => {
+    clients.push(request.socket);
+    handle(request, response);
+  });
   closing.push(() => server.close());
-  return { port: server.port, router, failures };
+  return { port: server.port, router, failures, clients };
 }
 
 interface RawPeer {
@@ -169,6 +172,15 @@ describe("a client that misbehaves", { timeout: TIMEOUT }, () => {
     expect([router.ends, failures]).toEqual([[false, false], []]);
   });
 
+  it("stalls in its body: 408 after clientTimeout, although the peer may be silent for a minute", async () => {
+    const peer = await rawPeer(() => {});
+    const { port, router, failures } = await proxy(app(peer.port), { clientTimeout: 300 });
+    const client = await RawClient.plain(port);
+    client.write(`POST / HTTP/1.1\r\n${HEAD}Content-Length: 1000\r\n\r\nabc`);
+    expect(await client.end(TIMEOUT)).toMatch(/^HTTP\/1\.1 408 /);
+    expect([router.ends, failures]).toEqual([[false], []]);
+  });
+
   it("stalls in its body while its answer comes: it is broken off, and nobody is blamed", async () => {
     const begun = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n";
     const peer = await rawPeer((socket, received) => received.endsWith("abc") && socket.write(begun));
@@ -206,6 +218,40 @@ describe("a client that misbehaves", { timeout: TIMEOUT }, () => {
     expect([router.ends, failures]).toEqual([[false], []]);
     client.socket.resume();
     expect((await client.end(TIMEOUT)).length).toBeLessThan(large);
+  });
+
+  it("does not read its answer: it is broken off after clientTimeout, although the peer may be silent for a minute", async () => {
+    const peer = await rawPeer((socket) => {
+      socket.write(`HTTP/1.1 200 OK\r\nContent-Length: ${64 << 20}\r\n\r\n`);
+      socket.write(Buffer.alloc(64 << 20));
+    });
+    const { port, router, failures } = await proxy(app(peer.port), { clientTimeout: 300 });
+    const client = await RawClient.plain(port);
+    client.socket.pause();
+    client.write(`GET / HTTP/1.1\r\n${HEAD}\r\n`);
+    await eventually(() => router.ends.length > 0);
+    expect([router.ends, failures]).toEqual([[false], []]);
+  });
+
+  it("does not take the end of an answer that the peer has given whole: it is broken off, and its place is free", async () => {
+    const peer = await rawPeer((socket, received) => {
+      if (!received.endsWith("\r\n\r\n")) return;
+      socket.write("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n");
+      const piece = setInterval(() => {
+        // Until the client's connection is full, and nothing more would be taken from the peer.
+        if (clients[0].writableLength === 0) socket.write(`1000\r\n${"a".repeat(4096)}\r\n`);
+        else {
+          clearInterval(piece);
+          socket.write("0\r\n\r\n");
+        }
+      }, 0);
+    });
+    const { port, router, failures, clients } = await proxy(app(peer.port), { clientTimeout: 300 });
+    const client = await RawClient.plain(port);
+    client.socket.pause();
+    client.write(`GET / HTTP/1.1\r\n${HEAD}\r\n`);
+    await eventually(() => router.ends.length > 0);
+    expect([router.ends, failures, clients[0].destroyed]).toEqual([[false], [], true]);
   });
 
   it("sends a chunk without a length: it is refused, and nobody is blamed", async () => {

@@ -12,7 +12,10 @@ import { sendAnswer } from "./send-answer.js";
 
 /** What the application says, and what it is told of. */
 export interface ExchangeOptions {
-  /** Milliseconds that a client may send nothing of its body, or take nothing of an answer; NGINX's default is 60,000, and this. */
+  /**
+   * Milliseconds that a client may send nothing of its body while the peer waits for it, or take nothing of its answer, whatever
+   * the peer's own timeout; NGINX's default is 60,000, and this. Longer ones than 2^31 - 1 count as that.
+   */
   clientTimeout?: number;
   /** No peer has answered a request; `error` is that of the last one, `peer`. Default: nobody is told. */
   onFailure?: (error: Error, peer: ChosenPeer, request: IncomingMessage) => void;
@@ -21,6 +24,8 @@ export interface ExchangeOptions {
 /** NGINX's default of how long a peer may be silent, in milliseconds. */
 const READ_TIMEOUT = 60_000;
 const CLIENT_TIMEOUT = 60_000;
+/** A timer of Node that is to be longer ends at once. */
+const LONGEST_TIMEOUT = 2 ** 31 - 1;
 const MOST_TRIES = 3;
 /** Methods that may be sent again although a peer may have acted on them (RFC 9110, section 9.2.2). */
 const IDEMPOTENT = new Set(["GET", "HEAD", "OPTIONS", "PUT", "DELETE"]);
@@ -36,12 +41,11 @@ export class Exchange {
   /** Whose place at a peer is taken: it is given back exactly once, whatever ends the try. */
   #taken: ChosenPeer | undefined;
   #sent: ClientRequest | undefined;
+  /** Nothing of the body has been read as long as there is no connection. */
+  #connected = false;
   #answered = false;
-  /** How long the peer at hand may be silent. */
-  #readTimeout = READ_TIMEOUT;
-  /** Milliseconds that the client has kept the peer waiting, and how many bytes the peer's connection had carried by then. */
-  #stalled = 0;
-  #carried = 0;
+  /** Runs from when the client has last been heard of, or given something to do. */
+  readonly #patience: NodeJS.Timeout;
 
   constructor(
     readonly router: BundleRouter,
@@ -55,7 +59,13 @@ export class Exchange {
     this.#hasBody = chunked || "content-length" in request.headers;
     this.#headers = headersForPeer(request, decision);
     if (chunked) this.#headers.push("Transfer-Encoding", "chunked");
+    const clientTimeout = Math.min(options.clientTimeout ?? CLIENT_TIMEOUT, LONGEST_TIMEOUT);
+    this.#patience = setTimeout(() => {
+      if (this.#waitsForClient()) this.#clientIsLate();
+      else this.#patience.refresh();
+    }, clientTimeout);
     response.once("close", () => {
+      clearTimeout(this.#patience);
       if (this.#taken === undefined) return;
       // The client has left, which is no failure of the peer.
       this.#done(false);
@@ -82,18 +92,18 @@ export class Exchange {
     const sent = this.#open(peer, kept);
     if (sent === undefined) return;
     this.#sent = sent;
-    // Nothing of the body has been read as long as there is no connection.
-    let connected = false;
+    this.#connected = false;
     const begin = () => {
-      connected = true;
-      if (this.#hasBody) pipeline(this.request, sent, () => {});
+      this.#connected = true;
+      if (this.#hasBody) this.#passBody(sent);
       else sent.end();
     };
-    const quiet = () => {
-      if (connected && this.#waitsForClient(sent)) this.#clientIsLate(sent);
-      else sent.destroy(new SilentPeerError("the peer is silent"));
-    };
     sent.once("socket", (socket) => {
+      const quiet = () => {
+        // No client is to take a peer out: the timer of the client is another one.
+        if (this.#waitsForClient()) socket.setTimeout(socket.timeout ?? READ_TIMEOUT);
+        else sent.destroy(new SilentPeerError("the peer is silent"));
+      };
       // The request's own event comes once only.
       socket.on("timeout", quiet);
       sent.once("close", () => socket.off("timeout", quiet));
@@ -107,7 +117,7 @@ export class Exchange {
       const repeatable = !this.#hasBody && IDEMPOTENT.has(this.request.method ?? "");
       // A kept connection that the peer had closed is nobody's failure: the request goes to the same peer once more.
       if (kept && sent.reusedSocket && repeatable) this.#send(peer, false);
-      else this.#failed(error, peer, !connected || repeatable);
+      else this.#failed(error, peer, !this.#connected || repeatable);
     });
     // Without an error: of a peer that speaks another protocol Node says no more.
     sent.on("close", () => {
@@ -116,40 +126,43 @@ export class Exchange {
     });
   }
 
-  /** True if the peer has all that has come of the body, or the client has not taken what has come of the answer. */
-  #waitsForClient(sent: ClientRequest): boolean {
-    // A peer may answer while it reads.
-    const owesBody = this.#hasBody && !this.request.complete && sent.writableLength === 0;
-    return owesBody || (this.#answered && this.response.writableNeedDrain);
+  #passBody(sent: ClientRequest): void {
+    pipeline(this.request, sent, () => {});
+    this.request.on("data", () => this.#patience.refresh());
+    // The peer has taken what there was: from now on it waits for the client.
+    sent.on("drain", () => this.#patience.refresh());
+    this.#patience.refresh();
   }
 
-  /** The peer's connection has been quiet for the read timeout, which is the client's doing: no client is to take a peer out. */
-  #clientIsLate(sent: ClientRequest): void {
-    const { bytesRead = 0, bytesWritten = 0 } = sent.socket ?? {};
-    const carried = bytesRead + bytesWritten;
-    this.#stalled = (carried === this.#carried ? this.#stalled : 0) + this.#readTimeout;
-    this.#carried = carried;
-    if (this.#stalled < (this.options.clientTimeout ?? CLIENT_TIMEOUT)) {
-      sent.socket?.setTimeout(this.#readTimeout);
-      return;
-    }
+  /** True if the peer has all that has come of the body, or the client has not taken what has come of the answer. */
+  #waitsForClient(): boolean {
+    // A peer may answer while it reads.
+    const owesBody = this.#hasBody && !this.request.complete && this.#connected && this.#sent?.writableLength === 0;
+    const { socket, writableNeedDrain, writableEnded } = this.response;
+    // Without a socket it stands behind the answer to an earlier request of the client.
+    return owesBody || (socket !== null && (writableNeedDrain || writableEnded));
+  }
+
+  #clientIsLate(): void {
     this.#done(false);
-    // Of an answer that has begun, the client's connection ends with the peer's.
-    if (!this.#answered) this.#answer(408);
-    sent.destroy();
+    if (this.response.headersSent) this.response.destroy();
+    else {
+      this.#answer(408);
+      this.#patience.refresh();
+    }
+    this.#sent?.destroy();
   }
 
   #open(peer: ChosenPeer, kept: boolean): ClientRequest | undefined {
     const { method } = this.request;
     const { tls, readTimeout } = this.router.upstream(this.decision.upstreamKey)?.transport ?? {};
-    this.#readTimeout = typeof readTimeout === "number" ? readTimeout : READ_TIMEOUT;
     const options = {
       host: peer.address,
       port: peer.port,
       method,
       path: this.decision.target,
       headers: this.#headers,
-      timeout: this.#readTimeout,
+      timeout: typeof readTimeout === "number" ? readTimeout : READ_TIMEOUT,
     };
     try {
       return this.agents.request(options, tls === true, kept);
@@ -208,6 +221,7 @@ export class Exchange {
       return;
     }
     pipeline(received, this.response, () => this.#done(false));
+    received.on("data", () => this.#patience.refresh());
   }
 }
 

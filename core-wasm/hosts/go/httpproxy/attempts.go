@@ -31,7 +31,7 @@ func (t roundTripper) RoundTrip(request *http.Request) (*http.Response, error) {
 		attempt := &x.decision.Attempt
 		response, err := transport.RoundTrip(toPeer(request, attempt.Peer, body))
 		tried = append(tried, attempt.Peer)
-		if fault := body.brokenBy(); err != nil && fault != nil {
+		if fault := body.brokenBy(request.Context()); err != nil && fault != nil {
 			attempt.Done(false)
 			return nil, fault
 		}
@@ -148,6 +148,8 @@ type onceBody struct {
 	mutex  sync.Mutex
 	read   bool
 	ended  bool
+	// Whether all of it has been read.
+	whole  bool
 	broken error
 }
 
@@ -167,21 +169,30 @@ func (b *onceBody) Read(into []byte) (int, error) {
 		return 0, http.ErrBodyReadAfterClose
 	}
 	n, err := b.source.Read(into)
-	if err != nil && err != io.EOF {
+	if err != nil {
 		b.mutex.Lock()
-		b.broken = &bodyError{err}
+		if err == io.EOF {
+			b.whole = true
+		} else {
+			b.broken = &bodyError{err}
+		}
 		b.mutex.Unlock()
 	}
 	return n, err
 }
 
 // brokenBy is why the body could not be read from the client; nil where it could. A transport that meets that ends with an error, and
-// not always with this one.
-func (b *onceBody) brokenBy() error {
+// not always with this one: the server ends the context of a request whose body it can't read, and may do so before the read returns.
+func (b *onceBody) brokenBy(ctx context.Context) error {
 	b.mutex.Lock()
 	defer b.mutex.Unlock()
+	if b.broken == nil && ctx.Err() != nil && !b.whole && !b.empty() {
+		return &bodyError{os.ErrDeadlineExceeded}
+	}
 	return b.broken
 }
+
+func (b *onceBody) empty() bool { return b.source == nil || b.source == http.NoBody }
 
 // Close is left to the server, which closes the bodies of its requests.
 func (b *onceBody) Close() error { return nil }
@@ -190,7 +201,7 @@ func (b *onceBody) Close() error { return nil }
 func (b *onceBody) untouched() bool {
 	b.mutex.Lock()
 	defer b.mutex.Unlock()
-	if b.source == nil || b.source == http.NoBody {
+	if b.empty() {
 		return true
 	}
 	if !b.read {

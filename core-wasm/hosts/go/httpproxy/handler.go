@@ -71,11 +71,11 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	asked := RequestOf(r)
 	err := h.router.Decide(r.Context(), &asked, &x.decision)
 	if err != nil {
-		if r.Context().Err() != nil {
-			return // Nobody waits for an answer.
+		if hasLeft(r) {
+			return
 		}
 		status := http.StatusInternalServerError
-		if errors.Is(err, corehost.ErrClosed) {
+		if errors.Is(err, corehost.ErrClosed) || isTimeout(err) {
 			status = http.StatusServiceUnavailable
 		}
 		h.logger.Error("a request could not be decided", "error", err)
@@ -159,9 +159,6 @@ func (h *Handler) pass(w http.ResponseWriter, x *exchange) {
 // failed answers a request whose exchange with every peer failed.
 func (h *Handler) failed(w http.ResponseWriter, r *http.Request, err error) {
 	x := exchangeOf(r.Context())
-	if r.Context().Err() != nil {
-		return // The client has gone.
-	}
 	var tooLarge *http.MaxBytesError
 	if errors.As(err, &tooLarge) {
 		h.answer(w, x, http.StatusRequestEntityTooLarge)
@@ -169,7 +166,14 @@ func (h *Handler) failed(w http.ResponseWriter, r *http.Request, err error) {
 	}
 	var broken *bodyError
 	if errors.As(err, &broken) {
-		h.answer(w, x, http.StatusBadRequest)
+		status := http.StatusBadRequest
+		if isTimeout(broken.error) {
+			status = http.StatusRequestTimeout // RFC 9110, section 15.5.9.
+		}
+		h.answer(w, x, status)
+		return
+	}
+	if hasLeft(r) {
 		return
 	}
 	status := http.StatusBadGateway
@@ -179,3 +183,7 @@ func (h *Handler) failed(w http.ResponseWriter, r *http.Request, err error) {
 	h.logger.Warn("no peer answered", "upstream", x.decision.UpstreamKey, "status", status, "error", err)
 	h.answer(w, x, status)
 }
+
+// hasLeft says whether nobody waits for an answer any more. Who is in time would be told 200 if nothing were written, as where the
+// program around the handler has set a deadline.
+func hasLeft(r *http.Request) bool { return errors.Is(r.Context().Err(), context.Canceled) }
