@@ -44,6 +44,12 @@ async function shop(options: { maxLocations?: number; mostHosts?: number }) {
   };
 }
 
+/** Of a, b and c, with one location each. */
+const returningHosts = () =>
+  ["a", "b", "c"].map((name) =>
+    actionHost(hostOf(name), { kind: "return", status: 204, contentType: "text/plain", body: [] }),
+  );
+
 describe("A host that was refused for lack of locations", () => {
   it("is served when another host goes, by the calls of both changes and no others, and its object is told so", async () => {
     const { set, remove, codes, answer, kinds, told } = await shop({ maxLocations: 2 });
@@ -108,9 +114,7 @@ describe("A host that was refused for lack of locations", () => {
   });
 
   it("has what OpenNJet says of it on its object, where that is refused, and the next one has its room", () => {
-    const hosts = ["a", "b", "c"].map((name) =>
-      actionHost(hostOf(name), { kind: "return", status: 204, contentType: "text/plain", body: [] }),
-    );
+    const hosts = returningHosts();
     const full = new PlannedState(nothing("own", "markers"), planOf(...hosts), 1).outcome();
     expect(full.failures.map(({ piece }) => piece)).toEqual([hostOf("b"), hostOf("c")]);
     const removal: PlanStep = { step: "remove-host", pattern: { kind: "exact", host: hostOf("a") } };
@@ -122,6 +126,34 @@ describe("A host that was refused for lack of locations", () => {
     expect(retried).toEqual(hosts.slice(1));
     expect([...state.hosts.keys()]).toEqual([hostOf("c")]);
     expect(state.waiting.size).toBe(0);
+  });
+
+  it("is in force without a failure, where another host of the same plan is refused and leaves its room", () => {
+    const [a, b, c] = returningHosts();
+    const planned = new PlannedState(nothing("own", "markers"), planOf(a, b, c), 1);
+    expect(planned.outcome().failures.map(({ piece }) => piece)).toEqual([hostOf("b"), hostOf("c")]);
+    planned.refuseHost(hostOf("a"), new UnsupportedError("no"));
+    const { failures, state } = planned.outcome();
+    expect([...state.hosts.keys()]).toEqual([hostOf("b")]);
+    expect([...state.waiting.keys()]).toEqual([hostOf("c")]);
+    expect(failures.map(({ piece, code }) => [piece, code])).toEqual([
+      [hostOf("c"), "PROXY_LOCATIONS_FULL"],
+      [hostOf("a"), "PROXY_UNSUPPORTED"],
+    ]);
+  });
+
+  it("is left out by itself, where it has got the room of a refused host of its plan and is refused then", () => {
+    const [a, b, c] = returningHosts();
+    const planned = new PlannedState(nothing("own", "markers"), planOf(a, b, c), 1);
+    planned.refuseHost(hostOf("a"), new UnsupportedError("no"));
+    planned.outcome();
+    planned.refuseHost(hostOf("b"), new UnsupportedError("no, too"));
+    const { failures, state } = planned.outcome();
+    expect([...state.hosts.keys()]).toEqual([hostOf("c")]);
+    expect(failures.map(({ piece, code }) => [piece, code])).toEqual([
+      [hostOf("a"), "PROXY_UNSUPPORTED"],
+      [hostOf("b"), "PROXY_UNSUPPORTED"],
+    ]);
   });
 });
 

@@ -203,16 +203,18 @@ export class PlannedState {
     }
   }
 
-  /** Gives what room there is to those that wait for it. */
+  /** Gives what room there is to those that wait for it. One of this plan, which was told of, is no failure then. */
   #useRoom(): void {
+    const own = new Set<PlanStep>(this.plan.steps);
     let room = this.#room();
     for (const [place, one] of this.#waiting) {
       const more = moreThan(this.#hosts.get(place), one.host);
       if (more > room) continue;
       room -= more;
       this.#hosts.set(place, one.host);
-      this.#retried.set(place, one);
       this.#waiting.delete(place);
+      if (own.has(one.step)) this.#failures.delete(pieceKey(pieceOf(one.step)));
+      else this.#retried.set(place, one);
     }
   }
 
