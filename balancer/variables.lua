@@ -2,8 +2,7 @@
 -- costs more than reading it, and is garbage afterwards.
 --
 --   variables.name(text)               -> a name, made once and kept. `text` in lower case
---   variables.open(library)            in `init_worker`; `library` is the native core, see balancer.core.native. True if values are read
---                                      by the program itself, false if by the Lua module
+--   variables.open(library)            in `init_worker`; `library` is the native core, see balancer.core.native
 --   variables.find(r, name)            -> address and length of the value; nil and 0 where the variable has none
 --   variables.text(r, name)            -> the value as a string, or nil
 --   variables.number(r, name)          -> the number that the value begins with, such as 12 or 0.003; 0 where there is none
@@ -12,12 +11,11 @@
 -- Addresses are good until the request ends. `r` is NGINX's request: `resty.core.base`.get_request().
 --
 -- A name is looked up by its hash. The Lua module makes it anew with each call, which takes longer than the look-up; so a value is asked
--- for where the module asks itself, by NGINX's own function for its modules, with a hash that is made once. `open` asks it for
--- a value that is known, and stays with the Lua module where the answer is another one.
+-- for where the module asks itself, by NGINX's own function for its modules, with a hash that is made once. The first request
+-- asks it for a value that is known, and the worker stays with the Lua module where the answer is another one.
 local ngx = ngx or njt
 local bit = require "bit"
 local ffi = require "ffi"
-local base = require "resty.core.base"
 -- Declares the functions of the Lua module.
 require "resty.core.var"
 
@@ -95,13 +93,12 @@ end
 
 local find, decimal
 
---- Chooses how values are read: true if by the program itself. In `init_worker`, where there is a request to ask by for the first time,
--- if one that nobody sent. `symbols`: other names of the function.
-function variables.open(library, symbols)
-  decimal, find = library.functions.njk_decimal, find_by_module
-  local r = base.get_request()
+--- Chooses how values are read: true if by the program itself. By a request that somebody has sent: that of `init_worker` has no places for
+-- the values of variables that the configuration names, where NGINX would look for them. `symbols`: other names of the function.
+function variables.choose(r, symbols)
+  find = find_by_module
   for _, symbol in ipairs(symbols or SYMBOLS) do
-    local get_variable = r and of_program(symbol)
+    local get_variable = of_program(symbol)
     local find_directly = get_variable and finder(get_variable)
     local bytes, length
     if find_directly then bytes, length = find_directly(r, variables.name "pid") end
@@ -111,6 +108,18 @@ function variables.open(library, symbols)
     end
   end
   return false
+end
+
+--- Of the first request.
+local function find_first(r, name)
+  if not variables.choose(r) then
+    ngx.log(ngx.WARN, "variables are read by the Lua module, more slowly: the program itself does not give them")
+  end
+  return find(r, name)
+end
+
+function variables.open(library)
+  decimal, find = library.functions.njk_decimal, find_first
 end
 
 function variables.find(r, name)

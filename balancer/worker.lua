@@ -38,9 +38,7 @@ function worker.open(library)
   core, why = RoutingTable.new(loaded, { pages = MOST_PAGES, restore = restore })
   if not core then error("the native core does not start: " .. why) end
   worker.table = core
-  if not variables.open(loaded) then
-    ngx.log(ngx.WARN, "variables are read by the Lua module, more slowly: the program itself does not give them")
-  end
+  variables.open(loaded)
   local source
   source, why = request_ids.open()
   if not source then ngx.log(ngx.WARN, "ids of requests are made by NGINX, more slowly: ", why) end

@@ -1,8 +1,11 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { nativeCore } from "../../controller/proxies/nginx/parts.js";
 import { closing, runCleanups } from "../support/harness.js";
+import { ask } from "../support/http-client.js";
 import { Nginx } from "../support/nginx.js";
+import { actionHost } from "../support/plans.js";
 import { installation, noNginx } from "./installation.js";
+import { RequestNginx } from "./request-nginx.js";
 
 /** What is asked for, once with NGINX's own function and once with that of the Lua module. */
 const NAMES = [
@@ -20,17 +23,31 @@ const NAMES = [
   ],
 ];
 
+it.skipIf(noNginx)(
+  "a worker starts where the configuration names the variable by which it chooses how to read others",
+  async () => {
+    const edit = (text: string) => text.replace("log_format", "log_format other '$pid';\n  log_format");
+    const action = { kind: "return" as const, status: 200, contentType: "text/plain", body: ["one"] };
+    const nginx = await RequestNginx.start([actionHost("shop.example.com", action)], { edit });
+    expect((await ask(nginx.http)).body).toBe("one");
+    expect(nginx.errorLog()).not.toMatch(/more slowly|exited on signal/);
+    await runCleanups();
+  },
+  120_000,
+);
+
 describe.skipIf(noNginx)("the balancer reads variables of NGINX", () => {
   let nginx: Nginx;
 
   beforeAll(async () => {
     const library = await nativeCore();
-    const location = (way: string, open: string) => `
+    const location = (way: string, symbols: string) => `
       location = /${way} { content_by_lua_block {
         local variables = require "balancer.variables"
         local library = assert(require("balancer.core.native").load "${library}")
-        local lines = { tostring(variables.open(library${open})) }
+        variables.open(library)
         local r = require("resty.core.base").get_request()
+        local lines = { tostring(variables.choose(r${symbols})) }
         for name in ("${NAMES.join(" ")}"):gmatch "%S+" do
           lines[#lines + 1] = name .. "=" .. tostring(variables.text(r, variables.name(name)))
           lines[#lines + 1] = name .. "=" .. tostring(ngx.var[name])
