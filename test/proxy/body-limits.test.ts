@@ -1,3 +1,4 @@
+import type { Socket } from "node:net";
 import { describe, expect, it } from "vitest";
 import { cleanUpAfterEach, closing, eventually, startProxy } from "../support/harness.js";
 import { ask } from "../support/http-client.js";
@@ -97,6 +98,36 @@ describe("limits of bodies", () => {
     client.socket.pause();
     client.write(`GET / HTTP/1.1\r\nHost: ${HOST}\r\n\r\n`);
     await eventually(() => gone && proxy.counts().exchanges === 0);
+    client.destroy();
+  });
+
+  it("gives a client up that does not take the end of an answer which the peer has given whole", async () => {
+    let clientPort = 0;
+    /** The proxy's end of the client's connection. */
+    const held = () =>
+      (process as unknown as { _getActiveHandles(): Socket[] })
+        ._getActiveHandles()
+        .find(({ remotePort, localPort }) => remotePort === clientPort && localPort === http);
+    const { http, proxy } = await serve(
+      (_, response) => {
+        const piece = setInterval(() => {
+          // Until the client's connection is full, and nothing more would be taken from the peer.
+          if (held()?.writableLength === 0) response.write(Buffer.alloc(4096));
+          else {
+            clearInterval(piece);
+            response.end();
+          }
+        }, 0);
+      },
+      {},
+      { limits: { sendTimeout: 200 } },
+    );
+    const client = await RawClient.plain(http);
+    clientPort = client.socket.localPort ?? 0;
+    client.socket.pause();
+    client.write(`GET / HTTP/1.1\r\nHost: ${HOST}\r\n\r\n`);
+    await eventually(() => proxy.counts().exchanges === 1);
+    await eventually(() => proxy.counts().exchanges === 0, 20_000);
     client.destroy();
   });
 

@@ -46,6 +46,7 @@ export class Exchange implements Waiting, ExchangeOutcome {
   /** Of the route that decided. */
   private errorPages: readonly FilledErrorPage[] | undefined;
   private lingerTimer: NodeJS.Timeout | undefined;
+  private tailTimer: NodeJS.Timeout | undefined;
   private headSent = false;
   private tunnelled = false;
   private over = false;
@@ -152,7 +153,7 @@ export class Exchange implements Waiting, ExchangeOutcome {
   /** No further byte of the request's body can be made sense of, or none will come. */
   inputFailed(status: number): void {
     this.inputOver = true;
-    if (this.heldOpen) this.response.end();
+    if (this.heldOpen) this.endResponse();
     else this.refuse(status);
   }
 
@@ -196,19 +197,26 @@ export class Exchange implements Waiting, ExchangeOutcome {
   endAnswer(): void {
     const { response, request } = this;
     if (!this.awaitsBody || this.inputOver) {
-      response.end();
+      this.endResponse();
       return;
     }
     if (response.shouldKeepAlive || response.chunkedEncoding) {
       this.linger(() => this.socket.destroy());
-      response.end();
+      this.endResponse();
       return;
     }
     this.heldOpen = true;
     response.flushHeaders();
-    this.linger(() => response.end());
-    request.once("end", () => response.end());
+    this.linger(() => this.endResponse());
+    request.once("end", () => this.endResponse());
     request.resume();
+  }
+
+  /** A client that does not take what is left of its answer is given up: it would keep its connection, and the end of the proxy, waiting. */
+  private endResponse(): void {
+    this.response.end();
+    if (this.over || this.socket.writableLength === 0) return;
+    this.tailTimer ??= setTimeout(() => this.reset(), this.shared.settings.limits.sendTimeout);
   }
 
   /** The upstream switched protocols: the connection carries raw bytes from here on. */
@@ -329,6 +337,7 @@ export class Exchange implements Waiting, ExchangeOutcome {
   private finish(): void {
     if (this.over) return;
     this.over = true;
+    clearTimeout(this.tailTimer);
     this.leaveQueue();
     const whole = this.tunnelled || (this.response.writableFinished && !this.broken);
     if (!whole || this.proxying?.finished === false) this.proxying?.abandon();
