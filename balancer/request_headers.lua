@@ -38,18 +38,31 @@ function request_headers.open(library)
   into = cast("void *", found)
 end
 
---- The value of a header by its name in lower case; nil where there is none. One that was sent several times is joined, as
--- RFC 9110 5.3 has it.
-function request_headers.value(r, name)
+--- Looks where the headers of the request at hand stand, for `among`: how many there are; nil for more than are looked at here.
+local function read(r)
   truncated[0] = 0
   local count = count_headers(r, MOST, truncated)
-  if count <= 0 then return nil end
-  if truncated[0] ~= 0 or read_headers(r, into, count, LOWER_CASE) ~= 0 then return joined(name) end
+  if truncated[0] ~= 0 or count > 0 and read_headers(r, into, count, LOWER_CASE) ~= 0 then return nil end
+  return count
+end
+request_headers.read = read
+
+--- The value of a header by its name in lower case, among those that `read` has looked at last; nil where there is none. One that was
+-- sent several times is joined, as RFC 9110 5.3 has it.
+local function among(count, name)
   local at = find(found, count, name, #name)
   if at == NONE then return nil end
   if at < 0 then return joined(name) end
   local value = found[at].value
   return text_of(value.bytes, value.length)
+end
+request_headers.among = among
+
+--- The same, of whatever request.
+function request_headers.value(r, name)
+  local count = read(r)
+  if not count then return joined(name) end
+  return among(count, name)
 end
 
 return request_headers

@@ -7,6 +7,7 @@ local facts = require "balancer.facts"
 local follower = require "balancer.state.follower"
 local headers = require "balancer.headers"
 local queue = require "balancer.queue"
+local request_headers = require "balancer.request_headers"
 local request_ids = require "balancer.request_ids"
 local requests = require "balancer.requests"
 local RoutingTable = require "balancer.core.routing_table"
@@ -19,6 +20,7 @@ local var = ngx.var
 local get_request = base.get_request
 local find_variable, text_of = variables.find, variables.text
 local catch_up = follower.catch_up
+local read_headers, header_among = request_headers.read, request_headers.among
 local begin, upstream_of = requests.begin, upstreams.get
 local new_decision = RoutingTable.new_decision
 
@@ -67,12 +69,17 @@ local function target_of(record)
   return record.decision.target or record.absolute or var.request_uri
 end
 
---- Gives a request that came without an id one.
+--- Gives a request an id of its own.
 local function give_id(r)
-  local _, length = find_variable(r, GIVEN_ID)
-  if length > 0 then return end
   local id = request_ids.next()
   if id then variables.set(r, ID, id, request_ids.LENGTH) end
+end
+
+--- What the client says with X-Request-ID and with Connection.
+local function said_by_client(r)
+  local count = read_headers(r)
+  if count then return header_among(count, "x-request-id"), header_among(count, "connection") end
+  return text_of(r, GIVEN_ID), text_of(r, CONNECTION)
 end
 
 --- Notes what was decided, for the phases after this.
@@ -133,8 +140,8 @@ local function proxy(record, decision)
     if later then record.special, record.body_limit = true, limit end
   end
   local r = get_request()
-  give_id(r)
-  local connection = text_of(r, CONNECTION)
+  local id, connection = said_by_client(r)
+  if not id or id == "" then give_id(r) end
   local upgrade
   if connection and connection ~= "keep-alive" and connection ~= "close" then
     headers.drop_named(connection)

@@ -6,7 +6,7 @@ import { cpuOf, memoryOf, pin } from "./processes.js";
 import { addressPrefix, CONDITION_HEADER, type Request } from "./site.js";
 import type { Wrk } from "./wrk.js";
 
-const ROUNDS = 15;
+const ROUNDS = 25;
 const SECONDS = 1;
 /** Requests of which each answer is looked at before anything is measured. */
 const CHECKED = 300;
@@ -21,6 +21,17 @@ export interface Taken {
   perSecond: number;
   /** MB that are resident, of all processes that serve, after the load. */
   memory: number;
+  /** What the medians are of, one for each round; rounds of the same place are those of the same time. */
+  rounds: { cpu: number[]; perSecond: number[] };
+}
+
+/**
+ * How many times the figure of the other one ours is: the median over the rounds of the ratio in each. A machine that is slower for a
+ * while is so for all contestants of a round, so this varies far less than the ratio of two medians.
+ */
+export function roundRatio(ours: Taken, theirs: Taken, kind: "cpu" | "perCore" | "perSecond"): number {
+  if (kind === "perCore") return 1 / roundRatio(ours, theirs, "cpu");
+  return median(ours.rounds[kind].map((figure, round) => figure / theirs.rounds[kind][round]));
 }
 
 /** Throws where a contestant sends a request elsewhere than it should go. */
@@ -64,9 +75,10 @@ export async function measureRounds<Name extends string>(
     }
   }
   const taken = names.map((name): [Name, Taken] => {
-    const used = median(cpu.get(name) ?? []);
+    const rounds = { cpu: cpu.get(name) ?? [], perSecond: perSecond.get(name) ?? [] };
+    const used = median(rounds.cpu);
     const memory = memoryOf(contestants[name].pids());
-    return [name, { cpu: used, perCore: 1e6 / used, perSecond: median(perSecond.get(name) ?? []), memory }];
+    return [name, { cpu: used, perCore: 1e6 / used, perSecond: median(rounds.perSecond), memory, rounds }];
   });
   return Object.fromEntries(taken) as Record<Name, Taken>;
 }

@@ -3,7 +3,7 @@ import { median } from "../measure.js";
 import type { Row } from "../report.js";
 import type { ChangeReport } from "./changes.js";
 import type { Contestant } from "./contestants.js";
-import type { Taken } from "./rounds.js";
+import { roundRatio, type Taken } from "./rounds.js";
 
 /** Closes in any case what was opened. */
 export async function withAll<Name extends string, T>(
@@ -19,7 +19,7 @@ export async function withAll<Name extends string, T>(
   }
 }
 
-export type Kind = keyof Taken;
+export type Kind = Exclude<keyof Taken, "rounds">;
 const UNITS: Record<Kind, string> = {
   perCore: "requests/s",
   perSecond: "requests/s",
@@ -54,9 +54,10 @@ export interface Pair {
 
 /** Two rows for a figure: the other's, and ours with how many times the other's that is. */
 export function pairRows({ table, title, other, theirs, ours }: Pair, kind: Kind, goal?: Row["goal"]): Row[] {
+  const ratio = kind === "memory" ? ours.memory / theirs.memory : roundRatio(ours, theirs, kind);
   return [
     figureRow(table, `${title}: ${other}`, kind, theirs, { ratio: 1 }),
-    figureRow(table, `${title}: ours`, kind, ours, { ratio: ours[kind] / theirs[kind], goal }),
+    figureRow(table, `${title}: ours`, kind, ours, { ratio, goal }),
   ];
 }
 

@@ -98,6 +98,28 @@ describe.skipIf(noNginx)("NGINX", () => {
       expect(headers[name], name).toBeUndefined();
   });
 
+  it("drops what any of several Connection headers names", async () => {
+    const { nginx } = await startEcho();
+    const headers = { Connection: ["close", "X-Mine", "x-other"], "X-Mine": "1", "X-Other": "2", "X-Kept": "3" };
+    const seen = await echoed(nginx.http, { headers });
+    expect(seen.headers).toMatchObject({ "x-kept": "3" });
+    expect(Object.keys(seen.headers)).not.toEqual(expect.arrayContaining(["x-mine"]));
+    expect(Object.keys(seen.headers)).not.toEqual(expect.arrayContaining(["x-other"]));
+  });
+
+  it.each([1, 126, 127, 128, 129, 400])(
+    "drops what Connection names, and keeps an id, among %i others",
+    async (count) => {
+      const { nginx } = await startEcho();
+      const others = Object.fromEntries(Array.from({ length: count }, (_, i) => [`X-Other-${i}`, `${i}`]));
+      const { headers } = await echoed(nginx.http, {
+        headers: { ...others, Connection: "close, X-Mine", "X-Mine": "1", "X-Request-ID": "given" },
+      });
+      expect(headers["x-mine"]).toBeUndefined();
+      expect(headers).toMatchObject({ "x-request-id": "given", [`x-other-${count - 1}`]: `${count - 1}` });
+    },
+  );
+
   it("does not let Connection take away what the peer's safety rests on", async () => {
     const { nginx } = await startEcho();
     const { headers } = await echoed(nginx.http, {
