@@ -3,6 +3,7 @@
 --
 --   variables.name(text)               -> a name, made once and kept. `text` in lower case
 --   variables.open(library)            in `init_worker`; `library` is the native core, see balancer.core.native
+--   variables.choose(r)                how values are read, see below; the first request that asks for one calls it
 --   variables.find(r, name)            -> address and length of the value; nil and 0 where the variable has none
 --   variables.text(r, name)            -> the value as a string, or nil
 --   variables.number(r, name)          -> the number that the value begins with, such as 12 or 0.003; 0 where there is none
