@@ -11,8 +11,8 @@ local gmatch = string.gmatch
 local var = ngx.var
 local ngx_now, start_time = ngx.now, ngx.req.start_time
 local finish, recycle = requests.finish, requests.recycle
-local get_request, number_of = base.get_request, variables.number
-local RECEIVED, SENT = variables.name "request_length", variables.name "bytes_sent"
+local get_request, number_of, numbers_of = base.get_request, variables.number, variables.numbers
+local SIZES = variables.list("request_length", "bytes_sent")
 local RESPONSE_TIME = variables.name "upstream_response_time"
 
 local log = {}
@@ -72,7 +72,8 @@ function log.run()
   local seconds = now - start_time()
   if seconds < 0 then seconds = 0 end
   local r = get_request()
-  local received, sent = number_of(r, RECEIVED), number_of(r, SENT)
+  local sizes = numbers_of(r, SIZES)
+  local received, sent = sizes[0], sizes[1]
   local origin = record and record.decided
   count.request(origin and origin.host, status, received, sent, seconds, now)
   if not record then return end
