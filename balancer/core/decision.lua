@@ -21,7 +21,7 @@
 --     session       (proxy) value of the session cookie of the peer, where the upstream has one
 --     new_session   true if the client is to be given that cookie
 --     busy          true of a 502: each peer that could be used has as many requests under way as it may
---     headers       false, or a list of {op, name, value, always}; op as in HEADER_CHANGES
+--     headers       false, or a list of {op, name, value, always}; op as in settings.lua
 --     error_pages   false, or a list of {codes, kind, status, content_type, body, location, headers}: what takes the place of an
 --                   answer with a status of which `codes[status]` is true; kind "return" (without status: that of the answer) or
 --                   "redirect"; the first that has the status counts. Also of a return that the core gives for an upstream
@@ -33,14 +33,12 @@ local ffi = require "ffi"
 local Context = require "balancer.core.context"
 local ImageCache = require "balancer.core.image_cache"
 local PeerSet = require "balancer.core.peer_set"
+local read_settings = require("balancer.core.settings").read
 local ShardNames = require "balancer.core.shard_names"
 
 -- By their names, see routing_table.lua.
 local image_of, peer_of, route_of = ImageCache.get, PeerSet.peer, ShardNames.route
 local band = bit.band
-local gmatch = string.gmatch
-local match = string.match
-local rshift = bit.rshift
 local F = Context.FIELDS
 
 local PROXY = 1
@@ -51,23 +49,6 @@ local ORIGIN_GUARD = 2
 local BUSY = 1
 local HASHED = 2
 local NEW_SESSION = 4
--- A setting: tag and flags, length of the value, then the name with its length, and the template.
-local SETTING_HEADER = 8
-local ALWAYS = 1
-local HEADER_CHANGES = {
-  "set-request",
-  "drop-request",
-  "add-response",
-  "hide-response",
-  "pass-response",
-  "ignore-response",
-}
-
--- Tags of error pages, whose names are `STATUS CODES [TYPE]`, and of the headers of the page before.
-local ERROR_RETURN = 7
-local ERROR_REDIRECT = 8
-local ERROR_HEADER = 9
-
 ffi.cdef "int memcmp(const void *one, const void *other, size_t length);"
 
 local Decision = {}
@@ -102,71 +83,6 @@ local function text(context, at, length_at)
     return ""
   end
   return context.memory:text(context:word(at), length)
-end
-
-local function render(context, index)
-  local memory = context.memory
-  local size = context.functions.njk_render_setting(memory.instance, context.address, index)
-  return size > 0 and memory:text(context:word(F.RENDERED), size) or ""
-end
-
-local function add_error_page(pages, tag, name, value)
-  if tag == ERROR_HEADER then
-    local last = pages[#pages]
-    if last and last.headers then
-      last.headers[#last.headers + 1] = { op = "add-response", name = name, value = value, always = true }
-    end
-    return
-  end
-  -- The core does not look into names: those of an image from elsewhere may be anything.
-  local status, list, content_type = match(name, "^(%d+) ([%d,]+) ?(%C*)$")
-  if not status or (status ~= "0" and not match(status, "^[1-9]%d%d$")) then
-    return
-  end
-  local codes = {}
-  for code in gmatch(list, "%d+") do
-    codes[tonumber(code)] = true
-  end
-  status = tonumber(status)
-  if tag == ERROR_REDIRECT then
-    pages[#pages + 1] = { codes = codes, kind = "redirect", status = status, location = value }
-    return
-  end
-  local page = { codes = codes, kind = "return", content_type = content_type, body = value, headers = {} }
-  page.status = status ~= 0 and status or nil
-  pages[#pages + 1] = page
-end
-
--- The header changes of the decision, and its error pages or false, with their values filled in.
-local function read_settings(context, length)
-  local memory = context.memory
-  local changes, pages, index = {}, false, 0
-  local at = context:word(F.SETTINGS)
-  local last = at + length
-  while at < last do
-    local head = memory:word(at)
-    local tag = band(head, 0x7fff)
-    local op = HEADER_CHANGES[tag]
-    if op == "drop-request" then
-      changes[#changes + 1] = { op = op }
-    elseif op then
-      local change = { op = op, name = memory:text(at + SETTING_HEADER + 4, memory:word(at + SETTING_HEADER)) }
-      if op == "set-request" or op == "add-response" then
-        change.value = render(context, index)
-        if op == "add-response" then
-          change.always = band(rshift(head, 16), ALWAYS) ~= 0
-        end
-      end
-      changes[#changes + 1] = change
-    elseif tag >= ERROR_RETURN and tag <= ERROR_HEADER then
-      pages = pages or {}
-      local name = memory:text(at + SETTING_HEADER + 4, memory:word(at + SETTING_HEADER))
-      add_error_page(pages, tag, name, render(context, index))
-    end
-    at = at + SETTING_HEADER + memory:word(at + 4)
-    index = index + 1
-  end
-  return changes, pages
 end
 
 local function read_origin(state, context)
@@ -286,7 +202,7 @@ function Decision.read(state, decision, target, target_length)
   else
     read_answer(state, context, decision, marks, action, set)
   end
-  -- Last, because rendering goes on in the output buffer.
+  -- Last, see settings.lua.
   decision.headers, decision.error_pages = false, false
   if settings > 0 then
     decision.headers, decision.error_pages = read_settings(context, settings)
