@@ -96,7 +96,10 @@ function withModel(command: Command): Command {
 
 function withServing(command: Command): Command {
   return withOpenNjet(withNginx(withModel(command)))
-    .addOption(new Option("--proxy <name>", "proxy to drive").choices(PROXY_NAMES).default(PROXY_NAMES[0]))
+    .addOption(
+      // An image says by its environment what is inside: a Deployment with arguments of its own takes the place of its command.
+      new Option("--proxy <name>", "proxy to drive").choices(PROXY_NAMES).default(PROXY_NAMES[0]).env("NJET_KIC_PROXY"),
+    )
     .option("--http-port <n>", "port for http", port, 8080)
     .option("--https-port <n>", "port for https", port, 8443)
     .option("--address <ip>", "address to bind both ports to", address, "::")
