@@ -3,6 +3,7 @@ local ngx = ngx or njt
 local ssl = require "ngx.ssl"
 local cjson = require "cjson.safe"
 local follower = require "balancer.state.follower"
+local usable_pair = require "balancer.usable_pair"
 
 local find, lower, sub = string.find, string.lower, string.sub
 
@@ -14,14 +15,17 @@ local DEFAULT = ""
 --- By host: {chain, key} as OpenSSL has them, freed by the garbage collector.
 local pairs_of_hosts = {}
 
---- {chain, key} as OpenSSL has them, of the content of a piece; nil where they can't be read.
+--- {chain, key} as OpenSSL has them, of the content of a piece; nil where they can't be read, and why where they can't be used.
 local function parse(content)
   local json = cjson.decode(content)
   if type(json) ~= "table" or type(json.chain) ~= "string" or type(json.key) ~= "string" then return nil end
   -- What OpenSSL says may quote what it was given.
   local chain = ssl.parse_pem_cert(json.chain)
   local key = chain and ssl.parse_pem_priv_key(json.key)
-  return key and { chain, key }
+  if not key then return nil end
+  local why = usable_pair.why_not(chain, key)
+  if why then return nil, why end
+  return { chain, key }
 end
 
 certificates.parse = parse
@@ -29,18 +33,20 @@ certificates.parse = parse
 --- The pair for a host that came another way; another module may put its own in place. "": for all other names.
 function certificates.posted() end
 
-local function refusal()
-  return false, "PROXY_CERTIFICATE_INVALID", "the certificate or its key can't be used"
+local function refusal(why)
+  local message = "the certificate or its key can't be used"
+  return false, "PROXY_CERTIFICATE_INVALID", why and message .. ": " .. why or message
 end
 
 function certificates.validate(_, content)
-  if parse(content) then return true end
-  return refusal()
+  local pair, why = parse(content)
+  if pair then return true end
+  return refusal(why)
 end
 
 function certificates.load(host, content)
-  local pair = parse(content)
-  if not pair then return refusal() end
+  local pair, why = parse(content)
+  if not pair then return refusal(why) end
   pairs_of_hosts[host] = pair
   return true
 end

@@ -6,7 +6,7 @@ import { SERVICE_ACCOUNT_FOLDER } from "../kubernetes/credentials.js";
 import { CONTROLLER_NAME } from "../model/classes.js";
 import { TrustedNetworks } from "../proxies/embedded/client-address.js";
 import { NotAnswering } from "../proxies/nginx/control-client.js";
-import { PartUnavailable } from "../proxies/nginx/parts.js";
+import { PartFailed, PartUnavailable } from "../proxies/nginx/parts.js";
 import { checkAdmissionOptions } from "./admission.js";
 import { type CompileOptions, runCompile } from "./compile.js";
 import { type EnvoyResourceOptions, runEnvoyResource } from "./envoy-resource.js";
@@ -96,7 +96,10 @@ function withModel(command: Command): Command {
 
 function withServing(command: Command): Command {
   return withOpenNjet(withNginx(withModel(command)))
-    .addOption(new Option("--proxy <name>", "proxy to drive").choices(PROXY_NAMES).default(PROXY_NAMES[0]))
+    .addOption(
+      // An image says by its environment what is inside: a Deployment with arguments of its own takes the place of its command.
+      new Option("--proxy <name>", "proxy to drive").choices(PROXY_NAMES).default(PROXY_NAMES[0]).env("NJET_KIC_PROXY"),
+    )
     .option("--http-port <n>", "port for http", port, 8080)
     .option("--https-port <n>", "port for https", port, 8443)
     .option("--address <ip>", "address to bind both ports to", address, "::")
@@ -301,7 +304,8 @@ program.parseAsync().catch((error: NodeJS.ErrnoException) => {
     error.code === "EADDRINUSE" && error.syscall === "listen"
       ? " (another program has the port; --http-port, --https-port, --metrics-port and --validating-webhook choose others)"
       : "";
-  const code = error instanceof PartUnavailable || error instanceof NotAnswering ? ` (${error.code})` : "";
+  const known = [PartUnavailable, PartFailed, NotAnswering].some((kind) => error instanceof kind);
+  const code = known ? ` (${error.code})` : "";
   process.stderr.write(`njet-kic: ${error.message}${hint}${code}\n`);
   process.exit(1);
 });

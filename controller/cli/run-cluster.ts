@@ -6,7 +6,7 @@ import { systemClock } from "../kubernetes/clock.js";
 import { Cluster } from "../kubernetes/cluster.js";
 import { kubeconfig, serviceAccount } from "../kubernetes/credentials.js";
 import { type AdmissionOptions, openAdmission } from "./admission.js";
-import { launch, type RunOptions, stopSignal } from "./run.js";
+import { launch, type RunOptions } from "./run.js";
 
 /** Options of `run` for a cluster. */
 export interface ClusterRunOptions extends RunOptions, AdmissionOptions {
@@ -44,8 +44,7 @@ export async function runCluster(core: Core, options: ClusterRunOptions): Promis
     onApplied: (objects) => cluster?.applied(objects),
     events: { record: (event) => cluster?.objectEvents.record(event) },
   });
-  const { controller, logger } = running;
-  const stopped = stopSignal();
+  const { controller, logger, stopped } = running;
   cluster = new Cluster({
     credentials,
     clock: systemClock,

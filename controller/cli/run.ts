@@ -24,6 +24,8 @@ export interface Running {
   /** `metrics` is undefined where that port is not open. */
   ports: { http: number; https: number; metrics: number | undefined };
   metrics: ControllerMetrics;
+  /** Resolves on the first SIGTERM or SIGINT, also one that came while the proxy was started. A second one ends the process at once. */
+  stopped: Promise<NodeJS.Signals>;
   /** What `/readyz` says; false at the beginning. */
   setReady(ready: boolean): void;
   /** Reads the folder and follows it; what it holds is in force, and the controller ready, when this resolves. */
@@ -49,6 +51,8 @@ export async function launch(
   const logger = createLogger({ sink: log, now: Date.now });
   const counts = options.metricsPort !== "off";
   const proxy = await makeProxy({ core, options, logger, access, counts });
+  // From here on there may be a server that has to be ended.
+  const stopped = stopSignal();
   const metrics = new ControllerMetrics();
   const health = makeHealth(options, logger, proxy, metrics, events);
   let ready = false;
@@ -79,6 +83,7 @@ export async function launch(
     logger,
     ports: { http: http?.port ?? 0, https: https?.port ?? 0, metrics: endpoint?.port },
     metrics,
+    stopped,
     setReady(value) {
       ready = value;
     },
@@ -126,8 +131,7 @@ export async function checkFolder(folder: string): Promise<void> {
   }
 }
 
-/** Resolves on the first SIGTERM or SIGINT. A second one ends the process at once. */
-export function stopSignal(): Promise<NodeJS.Signals> {
+function stopSignal(): Promise<NodeJS.Signals> {
   return new Promise((resolve) => {
     let asked = false;
     const onSignal = (signal: NodeJS.Signals) => {
@@ -144,7 +148,7 @@ export function stopSignal(): Promise<NodeJS.Signals> {
 export async function runFolder(core: Core, options: RunOptions & { configDir: string }): Promise<number> {
   await checkFolder(options.configDir);
   const running = await launch(core, options);
-  const stopped = stopSignal();
+  const { stopped } = running;
   const watching = running.watch(options.configDir).then(() => {
     running.logger.info("serving", { configDir: options.configDir, ...running.ports });
   });

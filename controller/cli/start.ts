@@ -2,7 +2,7 @@ import { fileURLToPath } from "node:url";
 import type { Core } from "../../core-wasm/binding/core.js";
 import { loadPaths } from "../files/load-paths.js";
 import { selfSigned } from "../proxies/self-signed.js";
-import { launch, type Running, type RunOptions, stopSignal } from "./run.js";
+import { launch, type Running, type RunOptions } from "./run.js";
 import { sampleAddresses, startSampleUpstreams } from "./sample-upstreams.js";
 
 /** From the compiled controller, and from the sources. */
@@ -16,11 +16,10 @@ export async function runSample(core: Core, options: Omit<RunOptions, "configDir
   const addresses = sampleAddresses(objects);
   const upstreams = await startSampleUpstreams(addresses);
   const running = await launch(core, { ...options, configDir: SAMPLE });
-  const stopped = stopSignal();
   await running.controller.change([sampleSecret()]);
   await running.watch(SAMPLE);
   process.stdout.write(introduction(running.ports));
-  await stopped;
+  await running.stopped;
   await running.stop();
   for (const server of upstreams) server.close();
   return 0;

@@ -111,13 +111,21 @@ function leave(library, wasm, folder) {
   return path;
 }
 
+/** Both compilers. Throws with all that is missing, so that it can be brought at once. */
+async function compilers(say) {
+  const [tools, cc] = await Promise.allSettled([wabt({ say }), (async () => compiler())()]);
+  const reasons = [tools, cc].flatMap(({ reason }) => (reason === undefined ? [] : [reason]));
+  if (reasons.length === 0) return { tools: tools.value, cc: cc.value };
+  const message = `the core is not there as native code, and can't be compiled: ${reasons.map((one) => one.message).join("; ")}`;
+  throw reasons.every((one) => one instanceof Unavailable) ? new Unavailable(message) : new Error(message);
+}
+
 /**
  * The native library of a module, whose bytes are `wasm`: from the cache folder, or built. A library that is loaded somewhere
  * is never written to: another content has another name. Answers its path; throws Unavailable where a tool is missing.
  */
 async function nativeLibrary(wasm, { say }) {
-  const tools = await wabt({ say });
-  const cc = compiler();
+  const { tools, cc } = await compilers(say);
   const sum = createHash("sha256").update(wasm);
   for (const file of SOURCES) sum.update(readFileSync(join(here, file)));
   const key = sum.update(`${tools.version} ${cc.version} ${process.arch}`).digest("hex").slice(0, 16);

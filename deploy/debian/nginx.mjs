@@ -132,9 +132,9 @@ async function nginxWithLua({ binary, unpacked, say }) {
     const folder = await unpackPackages({ name: "nginx", packages: PACKAGES, check, say });
     return await checked(fromPackages(folder));
   } catch (error) {
-    if (!(error instanceof Unavailable)) throw error;
     const found = reasons.length === 0 ? "no NGINX is installed" : reasons.join("; ");
-    throw new Unavailable(`${found}; and none with the Lua module can be unpacked: ${error.message}`);
+    const message = `${found}; and none with the Lua module can be unpacked: ${error.message}`;
+    throw error instanceof Unavailable ? new Unavailable(message) : new Error(message);
   }
 }
 

@@ -47,10 +47,24 @@ async function run(program, args, cwd) {
     const env = { ...process.env, LC_ALL: "C", DEBIAN_FRONTEND: "noninteractive" };
     return (await exec(program, args, { cwd, env, maxBuffer: 1 << 26 })).stdout;
   } catch (error) {
+    const command = `${program} ${args.find((word) => /^[a-z]/.test(word)) ?? args[0]}`;
+    throw new Error(`${command} failed: ${complaint(String(error.stderr || error.message))}`);
+  }
+}
+
+/** What went wrong, on one line: apt's first errors, which it marks, or the last line. */
+function complaint(text) {
+  const lines = text.trim().split("\n");
+  const errors = lines.filter((line) => line.startsWith("E: ")).map((line) => line.slice(3));
+  return (errors.length > 0 ? errors.slice(0, 2) : lines.slice(-1)).join("; ");
+}
+
+function makeCache() {
+  try {
+    mkdirSync(cacheFolder(), { recursive: true });
+  } catch (error) {
     throw new Error(
-      `${program} ${args[0]} failed: ${String(error.stderr || error.message)
-        .trim()
-        .slice(-2000)}`,
+      `the cache folder ${cacheFolder()} can't be made (${error.code}); XDG_CACHE_HOME names another place`,
     );
   }
 }
@@ -103,7 +117,7 @@ export async function unpackPackages({ name, packages, check, say }) {
   if (done()) return folder;
   const missing = ["apt-get", "dpkg"].filter((program) => !has(program));
   if (missing.length > 0) throw new Unavailable(`${missing.join(" and ")} not found: this is no Debian`);
-  mkdirSync(cacheFolder(), { recursive: true });
+  makeCache();
   await withLock(`${folder}.lock`, done, async () => {
     const part = mkdtempSync(`${folder}.part-`);
     try {

@@ -40,8 +40,18 @@ export async function wabt({ say }) {
   const installed = ["/usr", "/usr/local"].find(works);
   if (installed) return at(installed);
   const inside = (folder) => join(folder, "usr");
-  const folder = await unpackPackages({ name: "wabt", packages: ["wabt"], check: (root) => check(inside(root)), say });
-  return at(inside(folder));
+  try {
+    const folder = await unpackPackages({
+      name: "wabt",
+      packages: ["wabt"],
+      check: (root) => check(inside(root)),
+      say,
+    });
+    return at(inside(folder));
+  } catch (error) {
+    const message = `wasm2c of wabt ${VERSION} is not installed, and can't be unpacked: ${error.message}`;
+    throw error instanceof Unavailable ? new Unavailable(message) : new Error(message);
+  }
 }
 
 if (process.argv[1] === fileURLToPath(import.meta.url)) await runScript((say) => wabt({ say }));

@@ -7,7 +7,7 @@ import { cleanup } from "../support/harness.js";
 
 /** Top folder of the project, with a slash at its end. */
 export const ROOT = fileURLToPath(new URL("../../", import.meta.url));
-const CLI = join(ROOT, "dist/controller/cli/main.js");
+export const CLI = join(ROOT, "dist/controller/cli/main.js");
 if (!existsSync(CLI)) throw new Error("the command is not built: npm run build");
 
 export interface Finished {

@@ -12,10 +12,11 @@ import {
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { describe, expect, it } from "vitest";
-import { makeFolder, put } from "../cli/cli-support.js";
+import { Child, CLI, makeFolder, put } from "../cli/cli-support.js";
 import { installation, noNginx } from "../nginx/installation.js";
 import { readDockerfile, words } from "../real/images/dockerfile.js";
 import { cleanUpAfterEach } from "../support/harness.js";
+import { objects } from "./manifests.js";
 
 cleanUpAfterEach();
 
@@ -107,7 +108,33 @@ describe("the Dockerfile", () => {
     const [entry] = instructions.filter(({ keyword }) => keyword === "ENTRYPOINT");
     expect(words(entry)).toEqual(["tini", "--", "node", "/usr/lib/njet-kic/dist/controller/cli/main.js"]);
     const commands = instructions.filter(({ keyword }) => keyword === "CMD").map(words);
-    expect(commands).toEqual([["run"], ["run", "--proxy", "nginx"], ["run", "--proxy", "opennjet"]]);
+    expect(commands).toEqual([["run"], ["run"], ["run"]]);
+  });
+
+  it("has each target drive its own proxy, also where a Deployment gives the arguments", async () => {
+    const proxyOf = (target: string) => {
+      const texts = instructions.filter(({ stage, keyword }) => stage.name === target && keyword === "ENV");
+      return /NJET_KIC_PROXY=(\w+)/.exec(texts.map(({ text }) => text).join(" "))?.[1];
+    };
+    expect(TARGETS.map(proxyOf)).toEqual([undefined, "nginx", "opennjet"]);
+    const [container] = objects.find(({ kind }) => kind === "Deployment").spec.template.spec.containers;
+    const args = [
+      ...container.args,
+      "--http-port=0",
+      "--https-port=0",
+      "--metrics-port=off",
+      "--config-dir",
+      makeFolder(),
+    ];
+    // It is told by the part that it misses.
+    for (const [proxy, part, code] of [
+      ["nginx", "--nginx=/no/such/nginx", "NGINX_UNUSABLE"],
+      ["opennjet", "--opennjet-prefix=/no/such/njet", "OPENNJET_MISSING"],
+    ]) {
+      const { stderr } = await new Child(CLI, [...args, part], { env: { ...process.env, NJET_KIC_PROXY: proxy } })
+        .ended;
+      expect(stderr).toContain(code);
+    }
   });
 });
 

@@ -20,7 +20,7 @@ export interface Pod {
 }
 
 /** Everything read-only but /tmp, which is empty. */
-const MOUNTS = `mount --make-rprivate / && mount --bind "$1" ${INSIDE} && mount -t tmpfs -o mode=1777,size=16m tmpfs /tmp &&
+const MOUNTS = `mount --make-rprivate / && mount --bind "$1" ${INSIDE} && mount -t tmpfs -o mode=1777,size=256m tmpfs /tmp &&
 mount -o remount,bind,ro / && shift && exec "$@"`;
 
 /**

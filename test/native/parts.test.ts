@@ -1,5 +1,5 @@
 import { spawnSync } from "node:child_process";
-import { mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -40,6 +40,34 @@ describe("the scripts that find or make parts", () => {
     });
     expect(status).toBe(3);
     expect(stderr).toContain("no C compiler (no-such-compiler) is installed");
+  });
+
+  it("name all that is missing for the native core at once, and end with status 3", () => {
+    const nothing = { PATH: cache, XDG_CACHE_HOME: cache, CC: "no-such-compiler" };
+    const { status, stderr } = run("core-wasm/native/build.mjs", ["--cached", "--out", cache], nothing);
+    expect(stderr).toMatch(/wasm2c of wabt [\d.]+ is not installed.*apt-get and dpkg not found.*no C compiler/);
+    expect(status).toBe(3);
+  });
+
+  it("say on one line, and with status 1, where packages can't be had this time, and where there is no room for them", () => {
+    const bin = join(cache, "bin");
+    mkdirSync(bin, { recursive: true });
+    writeFileSync(
+      join(bin, "apt-get"),
+      '#!/bin/sh\ncase "$*" in *download*) printf "W: a warning\\nE: no way to the archive\\n" >&2; exit 100;; esac\n',
+      { mode: 0o755 },
+    );
+    writeFileSync(join(bin, "dpkg"), "#!/bin/sh\n", { mode: 0o755 });
+    const PATH = `${bin}:/bin`;
+    const away = run("deploy/debian/nginx.mjs", ["--unpacked"], { PATH, XDG_CACHE_HOME: join(cache, "empty") });
+    expect(away.stderr.trim().split("\n").at(-1)).toMatch(
+      /can be unpacked: apt-get download failed: no way to the archive$/,
+    );
+    expect(away.status).toBe(1);
+    writeFileSync(join(cache, "file"), "");
+    const full = run("deploy/debian/nginx.mjs", ["--unpacked"], { PATH, XDG_CACHE_HOME: join(cache, "file") });
+    expect(full.stderr).toMatch(/the cache folder \S+ can't be made \(\w+\); XDG_CACHE_HOME/);
+    expect(full.status).toBe(1);
   });
 
   it.skipIf(parts.reason !== undefined)("need no compiler where a library of the same module has been left", () => {

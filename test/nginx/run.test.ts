@@ -3,7 +3,7 @@ import type { ServerResponse } from "node:http";
 import { join } from "node:path";
 import { beforeAll, describe, expect, it } from "vitest";
 import { nativeCore } from "../../controller/proxies/nginx/parts.js";
-import { makeFolder, ownTemporaryFolder, put, runCli, startRun } from "../cli/cli-support.js";
+import { Child, CLI, makeFolder, ownTemporaryFolder, put, runCli, startRun } from "../cli/cli-support.js";
 import { ingress, service, tlsSecret } from "../cli/objects.js";
 import { again, HOST, isClosed, namedPeer, shopFolder, takenOver } from "../cli/shop.js";
 import { makeCertificate } from "../support/certificates.js";
@@ -116,6 +116,19 @@ describe.skipIf(noNginx)("run --proxy nginx", () => {
     waiting?.end("late");
     expect((await answer).body).toBe("late");
     expect((await running.ended).status).toBe(0);
+  });
+
+  it("ends on SIGTERM also while NGINX is being started, and NGINX with it", async () => {
+    const folder = await shopFolder();
+    const run = runFolder();
+    const args = [...NGINX, "--run-dir", run.path, "--http-port", "0", "--https-port", "0", "--metrics-port", "off"];
+    const child = new Child(CLI, ["run", "--config-dir", folder, ...args]);
+    const inside = (name: string) => join(run.path, "nginx", name);
+    await child.until("its configuration is there", () => existsSync(inside("nginx.conf")));
+    child.process.kill("SIGTERM");
+    expect((await child.ended).status).toBe(0);
+    expect(existsSync(inside("nginx.pid"))).toBe(false);
+    await expect(run.client().state()).rejects.toThrow();
   });
 
   it("drives an NGINX that somebody else runs, by its socket, and leaves it alone when it ends", async () => {

@@ -1,7 +1,7 @@
 import { connect as connectHttp2 } from "node:http2";
 import type { TLSSocket } from "node:tls";
 import { describe, expect, it } from "vitest";
-import { makeCertificate } from "../support/certificates.js";
+import { makeCertificate, WEAK } from "../support/certificates.js";
 import { cleanUpAfterEach, closing } from "../support/harness.js";
 import { ask } from "../support/http-client.js";
 import { type Echo, echo, httpPeer } from "../support/peers.js";
@@ -55,6 +55,17 @@ describe.skipIf(noNginx)("TLS on NGINX", () => {
     await expect(nginx.apply(bad)).rejects.toThrow("PROXY_CERTIFICATE_INVALID");
     expect(await common(nginx.https, HOST)).toBe("good");
     expect(nginx.errorLog()).not.toContain("SECRET");
+  });
+
+  it("refuses a certificate that OpenSSL can read but no handshake could have, with the reason", async () => {
+    const nginx = await RequestNginx.start([certificateStep(HOST, makeCertificate("good", HOST))]);
+    for (const host of [HOST, "other.example.com"]) {
+      await expect(nginx.apply(certificateStep(host, WEAK))).rejects.toThrow(
+        /(?=.*key too small)(?=.*PROXY_CERTIFICATE_INVALID)/,
+      );
+    }
+    expect(await common(nginx.https, HOST)).toBe("good");
+    expect(await common(nginx.https, "other.example.com")).toBe("default");
   });
 
   it("tells the peer that the client came by https", async () => {

@@ -3,7 +3,7 @@ import { describe, expect, it } from "vitest";
 import { MetricsPage } from "../../controller/observability/metrics-page.js";
 import { MetricsServer } from "../../controller/observability/metrics-server.js";
 import type { MapsApi } from "../../controller/proxies/opennjet/certificate-maps.js";
-import { makeCertificate } from "../support/certificates.js";
+import { makeCertificate, WEAK } from "../support/certificates.js";
 import { cleanUpAfterEach, closing } from "../support/harness.js";
 import { ask } from "../support/http-client.js";
 import { certificateStep, planOf } from "../support/plans.js";
@@ -34,6 +34,17 @@ describe("Workers that have nothing but the map", () => {
     clock.advance(10_000);
     await until(() => files().length === 1);
     expect(await shown(HOST)).toBe("wildcard");
+  });
+
+  it("keep the certificate of a host where the new one is of no use to any handshake, and its object is told", async () => {
+    const maps = await drivenMaps();
+    const proxy = proxyOver(maps);
+    await proxy.complete();
+    expect((await proxy.apply(planOf(certificateStep(HOST, A)))).failures).toEqual([]);
+    const { failures } = await proxy.apply(planOf(certificateStep(HOST, WEAK)));
+    expect(failures).toMatchObject([{ kind: "certificate", piece: HOST, code: "PROXY_CERTIFICATE_INVALID" }]);
+    expect(failures[0].message).toContain("key too small");
+    expect(await maps.shown(HOST)).toBe("A");
   });
 
   it("fail no handshake where a change whose answer did not come is in force after all: the minute begins with it, and has an end", async () => {

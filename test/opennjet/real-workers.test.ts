@@ -1,4 +1,4 @@
-import { existsSync, rmSync } from "node:fs";
+import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { beforeAll, describe, expect, it } from "vitest";
 import type { WorkerState } from "../../controller/proxies/nginx/control-client.js";
 import { nativeCore } from "../../controller/proxies/nginx/parts.js";
@@ -48,7 +48,22 @@ async function driven() {
     await until("the others go", () => !ending.some((pid) => existsSync(`/proc/${pid}`)));
     return now;
   };
-  return { folder, running, control, workers, settled, resize, socket: run.inside("api.sock") };
+  return { folder, running, control, workers, settled, resize, api };
+}
+
+/** Processes of OpenNJet beside the workers: the broker, the control server, and the agent. */
+function helpersOf(master: number): number[] {
+  return readdirSync("/proc")
+    .map(Number)
+    .filter((pid) => pid > 0)
+    .filter((pid) => {
+      try {
+        const [, , , parent] = /^(\d+) \((.*)\) \S (\d+)/s.exec(readFileSync(`/proc/${pid}/stat`, "latin1")) ?? [];
+        return Number(parent) === master && !readFileSync(`/proc/${pid}/cmdline`, "latin1").includes("worker process");
+      } catch {
+        return false;
+      }
+    });
 }
 
 function pids(workers: readonly WorkerState[]): number[] {
@@ -103,8 +118,26 @@ describe.skipIf(noOpenNjet)("the number of OpenNJet's workers", () => {
     expect(await bodies(running.http)).toEqual(new Set(["one"]));
   });
 
+  it("can be changed after broker, control server and agent were killed, one after the other and all at once", async () => {
+    const { control, api, resize } = await driven();
+    const { master } = await control.state();
+    const helpers = helpersOf(master);
+    expect(helpers).toHaveLength(3);
+    for (const pid of helpers) {
+      process.kill(pid, "SIGKILL");
+      await until("it is gone", () => !existsSync(`/proc/${pid}`));
+    }
+    await until(
+      "the control server is back",
+      async () => (await api.keyValue.get(WORKER_COUNT_KEY).catch(() => "")) === "2",
+    );
+    await resize(3);
+    for (const pid of helpersOf(master)) process.kill(pid, "SIGKILL");
+    await resize(1);
+  });
+
   it("is right where OpenNJet gives two workers one id", async () => {
-    const { folder, running, control, workers, settled, resize, socket } = await driven();
+    const { folder, running, control, workers, settled, resize } = await driven();
     const { master } = await control.state();
     const first = pids(await workers());
     process.kill(master, "SIGHUP");
@@ -113,8 +146,6 @@ describe.skipIf(noOpenNjet)("the number of OpenNJet's workers", () => {
       return now.length === 2 && !now.some((pid) => first.includes(pid));
     });
     await until("the places of the old ones are free", () => !first.some((pid) => existsSync(`/proc/${pid}`)));
-    // The socket of the control server that ended is in the way of its successor's.
-    rmSync(socket, { force: true });
     // The one that is added has the place of one that ended, so that another one than the last is the first to go.
     await resize(3);
     await resize(2);

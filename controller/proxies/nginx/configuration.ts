@@ -192,9 +192,10 @@ function ownLua({ packageRoot, luaPath, family, ...options }: NginxConfiguration
       `  body_limit = ${options.bodyLimit}, logs = ${options.accessLog !== undefined}${family?.init ?? ""} }`,
     ],
     control: [
-      // A batch is one piece or 4 MiB, and no piece is larger than the journal takes. A worker holds the body in its memory.
+      // A batch is one piece or 4 MiB, and no piece is larger than the journal takes. Bodies stay in memory: they hold private keys, and
+      // a disk that is full must not keep changes away.
       "client_max_body_size 65m;",
-      "client_body_buffer_size 64k;",
+      "client_body_buffer_size 65m;",
       "location / { content_by_lua_block { balancer.control() } }",
     ],
   };

@@ -43,6 +43,18 @@ export class PartUnavailable extends Error {
   }
 }
 
+/** A part could not be brought or made here, which may succeed another time; the message says which, and what went wrong. */
+export class PartFailed extends Error {
+  override readonly name = "PartFailed";
+
+  constructor(
+    readonly code: PartCode,
+    message: string,
+  ) {
+    super(message);
+  }
+}
+
 const UNAVAILABLE = 3;
 
 /** The folder of the project or package: what this file belongs to as a source, or compiled in dist/. */
@@ -50,7 +62,7 @@ export const PACKAGE_ROOT = ["../../../", "../../../../"]
   .map((path) => fileURLToPath(new URL(path, import.meta.url)))
   .find((path) => existsSync(join(path, "balancer/core/native.lua")));
 
-/** Runs a script of the package and reads its JSON. Throws PartUnavailable, or an Error with what the script said. */
+/** Runs a script of the package and reads its JSON. Rejects with PartUnavailable or PartFailed, with what the script said last. */
 function answerOf<T>(script: string, args: readonly string[], code: PartCode, say: (text: string) => void): Promise<T> {
   if (PACKAGE_ROOT === undefined) throw new PartUnavailable(code, "the folder balancer/ of the package is missing");
   const path = join(PACKAGE_ROOT, script);
@@ -58,7 +70,7 @@ function answerOf<T>(script: string, args: readonly string[], code: PartCode, sa
     const child = execFile(process.execPath, [path, ...args], (error, stdout, stderr) => {
       if (!error) resolve(JSON.parse(stdout) as T);
       else if (error.code === UNAVAILABLE) reject(new PartUnavailable(code, lastLine(stderr)));
-      else reject(new Error(stderr.trim() || error.message));
+      else reject(new PartFailed(code, lastLine(stderr) || error.message));
     });
     child.stderr?.on("data", (text: string) => say(text.trim()));
   });

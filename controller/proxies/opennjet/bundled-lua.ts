@@ -25,7 +25,8 @@ export function bundledLua({ luaPath, modulesFolder, stateSize }: Options): Othe
     ],
     control: [
       `client_max_body_size ${MOST_BODY}m;`,
-      "client_body_buffer_size 64k;",
+      // A disk that is full must not keep posts away.
+      `client_body_buffer_size ${MOST_BODY}m;`,
       "default_type application/json;",
       "location = /configuration/backends { content_by_lua_block { configuration.call() } }",
       `location = /state { content_by_lua_block { njt.print('{"master":', process.get_master_pid(), '}') } }`,

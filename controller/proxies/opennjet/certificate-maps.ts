@@ -7,6 +7,7 @@ import type { CertificateFiles, CertificatePair } from "./certificate-files.js";
 import { type CertificateTable, canStand, certificateTable, type FilePair, isAmong } from "./certificate-table.js";
 import type { Clock } from "./clock.js";
 import { type MapSwitch, MapSwitchRefusedError } from "./map-switch.js";
+import { unusableCertificates } from "./unusable-certificates.js";
 import { type TakenCertificates, WantedCertificates } from "./wanted-certificates.js";
 
 /** Beyond so many hosts a change of the map takes OpenNJet seconds. */
@@ -91,11 +92,13 @@ export class CertificateMaps {
 
   /**
    * Before a plan that changes certificates is carried out: from when this resolves until `after`, no worker relies on the map. Waits
-   * for an OpenNJet that is away. Resolves with the steps that are not to be carried out, since workers refuse to leave the map: what
-   * it says of these hosts stays. Rejects once this is stopped, and where a full plan is refused.
+   * for an OpenNJet that is away. Resolves with the steps that are not to be carried out, since workers refuse to leave the map, or,
+   * where they check nothing themselves, since no handshake could have the certificate: what is there of these hosts stays. Rejects
+   * once this is stopped, and where a full plan is refused.
    */
   async before(steps: readonly PlanStep[], full: boolean): Promise<ApplyFailure[]> {
-    if (this.parts.workers === undefined || !(full || steps.some(isOfCertificate))) return [];
+    if (this.parts.workers === undefined) return await unusableCertificates(steps);
+    if (!(full || steps.some(isOfCertificate))) return [];
     this.held = true;
     this.revision++;
     while (this.running !== undefined) await this.running;

@@ -11,6 +11,7 @@ import { keepCertificate, portOf } from "../nginx/start-parts.js";
 import { Supervisor } from "../nginx/supervisor.js";
 import { chooseWorkerUser } from "../nginx/worker-user.js";
 import { OpenNjetApi } from "./api/index.js";
+import { ApiSocket } from "./api-socket.js";
 import { CertificateFiles } from "./certificate-files.js";
 import { CertificateMaps } from "./certificate-maps.js";
 import { systemClock } from "./clock.js";
@@ -133,6 +134,7 @@ export async function ownOpenNjet(
       logger,
       clock: systemClock,
     });
+    const socket = new ApiSocket(apiSocket, logger);
     let proxy: OpenNjetProxy | undefined;
     const makeRunner = (onRestart: () => void) =>
       new Supervisor({
@@ -174,8 +176,12 @@ export async function ownOpenNjet(
       certificates,
       workers: options.workers,
       logger,
-      release: () => beside.close(),
+      release() {
+        socket.stop();
+        return beside.close();
+      },
     });
+    socket.start();
     return proxy;
   } catch (error) {
     folder.remove();

@@ -1,0 +1,53 @@
+--- Whether OpenSSL takes a certificate and its key for handshakes. It parses pairs that it then refuses in each handshake, such as those with
+-- keys that are too short for the system's level of security: so it is asked when they come.
+-- Code for changes, not for requests: compiled it would only take memory, more of it with each way through it.
+require("jit").off(true, true)
+
+local ffi = require "ffi"
+
+ffi.cdef [[
+const void *TLS_server_method(void);
+void *SSL_CTX_new(const void *method);
+void SSL_CTX_free(void *context);
+int SSL_CTX_use_certificate(void *context, void *certificate);
+int SSL_CTX_use_PrivateKey(void *context, void *key);
+long SSL_CTX_ctrl(void *context, int command, long argument, void *pointer);
+int OPENSSL_sk_num(const void *stack);
+void *OPENSSL_sk_value(const void *stack, int place);
+unsigned long ERR_peek_error(void);
+const char *ERR_reason_error_string(unsigned long code);
+void ERR_clear_error(void);
+]]
+
+local C = ffi.C
+
+local usable_pair = {}
+
+--- SSL_CTRL_CHAIN_CERT, and that the context is to have the certificate as well as we (SSL_CTX_add1_chain_cert).
+local CHAIN_CERT, SHARED = 89, 1
+
+local function reason()
+  local text = C.ERR_reason_error_string(C.ERR_peek_error())
+  C.ERR_clear_error()
+  return text ~= nil and ffi.string(text) or "refused"
+end
+
+local function take(context, chain, key)
+  if C.SSL_CTX_use_certificate(context, C.OPENSSL_sk_value(chain, 0)) ~= 1 then return false end
+  for place = 1, C.OPENSSL_sk_num(chain) - 1 do
+    if C.SSL_CTX_ctrl(context, CHAIN_CERT, SHARED, C.OPENSSL_sk_value(chain, place)) ~= 1 then return false end
+  end
+  return C.SSL_CTX_use_PrivateKey(context, key) == 1
+end
+
+--- Nil if a handshake can have the pair, as OpenSSL has it; why not, in OpenSSL's words, which quote nothing of it.
+function usable_pair.why_not(chain, key)
+  C.ERR_clear_error()
+  local context = C.SSL_CTX_new(C.TLS_server_method())
+  if context == nil then return reason() end
+  local why = not take(context, chain, key) and reason() or nil
+  C.SSL_CTX_free(context)
+  return why
+end
+
+return usable_pair
