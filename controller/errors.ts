@@ -355,6 +355,12 @@ const PROXY_ENTRIES = {
     remedy:
       "Use the carrier core, which has no limit, or one certificate for a wildcard host; when others go, it has its own.",
   },
+  PROXY_CERTIFICATE_MAP_REFUSED: {
+    meaning:
+      "OpenNJet refuses the map of certificates that names this host; the host is served with what it had, or the default certificate.",
+    remedy:
+      "See the message and the log of OpenNJet. The map is sent again and again; with the next change after it was taken the status says so.",
+  },
   PROXY_BALANCER_LIMIT: {
     meaning:
       "The balancer that OpenNJet brings serves an upstream, but not in all that it asks for; the message says what.",

@@ -17,7 +17,7 @@ type Transport = Parameters<typeof upstreamStep>[2];
 function carriedWith(balancer: BalancerName, balancing: Balancing = {}, transport: Transport = {}, ports = PORTS) {
   const step = upstreamStep("web", ports, transport, balancing);
   const plan = fullPlan(step, proxyHost("shop.example.com", "web"));
-  const { carried, failures } = new PlannedState(nothing(balancer, "markers"), plan, 300).outcome();
+  const { carried, failures } = new PlannedState(nothing(balancer, "questions"), plan, 300).outcome();
   const [name = ""] = carried.backends.keys();
   return {
     failures,
@@ -137,7 +137,7 @@ describe("what that balancer can't do", () => {
 
   it("leaves what was in force in its place where it is refused", () => {
     const before = new PlannedState(
-      nothing("bundled", "markers"),
+      nothing("bundled", "questions"),
       fullPlan(upstreamStep("web", [8080])),
       300,
     ).outcome();

@@ -9,10 +9,10 @@ import {
   LocationsCarrier,
   type LocationsCarrierParts,
 } from "../../controller/proxies/opennjet/locations/locations-carrier.js";
-import { markerFolder } from "../../controller/proxies/opennjet/locations/marker.js";
+import { questionFolder } from "../../controller/proxies/opennjet/locations/questions.js";
 
-/** Folder of the markers of all carriers of tests. */
-export const MARKERS = markerFolder("of tests");
+/** Folder of the questions of all carriers of tests. */
+export const QUESTIONS = questionFolder("of tests");
 
 export interface CarrierOverParts extends Pick<LocationsCarrierParts, "backends" | "balancer" | "plane"> {
   api: LocationsApi;
@@ -47,7 +47,7 @@ export async function carrierOver(parts: CarrierOverParts): Promise<LocationsCar
     openLocations: () => HeldLocations.open({ api, server, ledger, now, wait }),
     backends,
     balancer,
-    markers: MARKERS,
+    folder: QUESTIONS,
     names,
     plane,
     makeRunner: (restarted) => {

@@ -3,6 +3,7 @@ import { describe, expect, it } from "vitest";
 import { MetricsPage } from "../../controller/observability/metrics-page.js";
 import { MetricsServer } from "../../controller/observability/metrics-server.js";
 import type { MapsApi } from "../../controller/proxies/opennjet/certificate-maps.js";
+import type { PlanStep } from "../../controller/reconcile/plan.js";
 import { makeCertificate, WEAK } from "../support/certificates.js";
 import { cleanUpAfterEach, closing } from "../support/harness.js";
 import { ask } from "../support/http-client.js";
@@ -80,6 +81,58 @@ describe("Workers that have nothing but the map", () => {
     expect(await shown(HOST)).toBe("wildcard");
     for (let looks = 0; looks < 6 && files().length > 1; looks++) await look();
     await until(() => files().length === 1);
+  });
+});
+
+describe("A map that OpenNJet refuses", () => {
+  const LONG = "a".repeat(47);
+  const OTHER = "other.example.com";
+
+  it("is told of on the objects of all whose certificates it would have brought, and of no others", async () => {
+    const maps = await drivenMaps({ mapBucket: 64 });
+    const proxy = proxyOver(maps);
+    await proxy.complete();
+    const apply = (...steps: PlanStep[]) => proxy.apply(planOf(...steps));
+    const refused = (host: string) => ({ piece: host, code: "PROXY_CERTIFICATE_MAP_REFUSED" });
+    expect((await apply(certificateStep(HOST, A))).failures).toEqual([]);
+    expect((await apply(certificateStep(LONG, A))).failures).toMatchObject([refused(LONG)]);
+    // One that the map has already is renewed in its file.
+    const renewed = makeCertificate("renewed", HOST);
+    const { failures, retried } = await apply(certificateStep(HOST, renewed), certificateStep(OTHER, A));
+    expect(failures).toMatchObject([refused(LONG), refused(OTHER)]);
+    expect(failures).toHaveLength(2);
+    expect(retried).toMatchObject([{ certificate: { host: LONG } }]);
+    expect([await maps.shown(HOST), await maps.shown(OTHER)]).toEqual(["renewed", "default"]);
+    const taken = await apply({ step: "remove-certificate", host: LONG });
+    expect(taken.failures).toEqual([]);
+    expect(taken.retried).toMatchObject([{ certificate: { host: OTHER } }]);
+    expect(await maps.shown(OTHER)).toBe("A");
+    expect((await apply()).retried).toEqual([]);
+  });
+
+  it("is told of as taken with the next plan, whatever that changes, where it was taken in between", async () => {
+    const maps = await drivenMaps();
+    const proxy = proxyOver(maps);
+    await proxy.complete();
+    maps.double.faults.answer = '{"code":4,"msg":"no"}';
+    expect((await proxy.apply(planOf(certificateStep(HOST, A)))).failures).toMatchObject([
+      { piece: HOST, code: "PROXY_CERTIFICATE_MAP_REFUSED", message: expect.stringContaining("no") },
+    ]);
+    maps.double.faults.answer = undefined;
+    maps.clock.advance(100);
+    await maps.until(() => maps.certificates.settled);
+    const { failures, retried } = await proxy.apply(planOf());
+    expect(failures).toEqual([]);
+    expect(retried).toMatchObject([{ certificate: { host: HOST } }]);
+  });
+
+  it("is not told of where OpenNJet was only away", async () => {
+    const maps = await drivenMaps();
+    const proxy = proxyOver(maps);
+    await proxy.complete();
+    await maps.double.whileUnreachable(async () => {
+      expect((await proxy.apply(planOf(certificateStep(HOST, A)))).failures).toEqual([]);
+    });
   });
 });
 

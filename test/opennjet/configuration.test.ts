@@ -5,7 +5,7 @@ import {
   DEFAULT_OPENNJET_CONFIGURATION,
   openNjetConfiguration,
 } from "../../controller/proxies/opennjet/configuration.js";
-import { markerFolder } from "../../controller/proxies/opennjet/locations/marker.js";
+import { questionFolder } from "../../controller/proxies/opennjet/locations/questions.js";
 import { CARRIERS } from "../../controller/proxies/opennjet/parts.js";
 
 const OPTIONS = DEFAULT_OPENNJET_CONFIGURATION;
@@ -76,23 +76,33 @@ describe("the configurations of OpenNJet", () => {
     }
   });
 
-  it("keep nobody out of the access log but who asks for markers, by a path that is no client's to know and leads to no peer", () => {
-    const markers = markerFolder("token");
+  it("keep nobody out of the access log but the controller that asks its workers, by a path that is no client's to know and leads to no peer", () => {
+    const questions = questionFolder("token");
     for (const balancer of ["own", "bundled"] as const) {
       const options = { ...OPTIONS, carrier: "locations" as const, balancer, accessLog: "/access.log" };
-      const { data } = openNjetConfiguration({ ...options, markers });
+      const { data } = openNjetConfiguration({ ...options, questions });
       const log = [...data.matchAll(/^\s*access_log (.*);$/gm)].map(([, value]) => value);
       expect(log.filter((value) => value !== "off")).toEqual(['"/access.log" njet_kic if=$njet_kic_logged']);
-      expect(data).toContain(`map $uri $njet_kic_logged { default 1; "~^/${markers}/" 0; }`);
-      expect(data).toContain(`location ^~ /${markers}/ { return 404; }`);
-      expect(openNjetConfiguration(options).data).not.toContain("if=");
+      expect(data).toMatch(
+        new RegExp(
+          `map \\$uri \\$njet_kic_asked { default none; "~\\^/\\(\\?:${questions}\\|[0-9a-f]{32}\\)/\\(\\[0-9a-f]\\+\\)\\$" \\$1; }`,
+        ),
+      );
+      expect(data).toContain("map $njet_kic_asked $njet_kic_logged { none 1; default 0; }");
+      expect(data).toContain(`location ^~ /${questions}/ { return 404 "\${pid}"; }`);
     }
-    expect(markerFolder("another token")).not.toBe(markers);
-    expect(markers).not.toContain("token");
+    expect(questionFolder("another token")).not.toBe(questions);
+    expect(questions).not.toContain("token");
+  });
+
+  it("take no request for a question where no secret is given, and know the variable all the same", () => {
+    const { data } = openNjetConfiguration({ ...OPTIONS, carrier: "locations", accessLog: "/access.log" });
+    expect(data).toContain("map $uri $njet_kic_asked { default none; }");
+    expect(data).not.toContain("if=");
   });
 
   it.each([
-    ["a folder of markers that is none", { carrier: "locations" as const, markers: '"; evil' }],
+    ["a folder of questions that is none", { carrier: "locations" as const, questions: '"; evil' }],
     ["a socket with a blank", { api: { socket: "/run/a b" } }],
     ["a port of the API that is none", { api: { port: 70_000 } }],
     ["a folder with a quote", { modulesFolder: '/usr/lib/a";evil' }],

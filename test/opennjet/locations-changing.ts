@@ -9,17 +9,19 @@ import {
 import { dataPlane } from "../../controller/proxies/opennjet/data-plane.js";
 import type { LocationsCarrier } from "../../controller/proxies/opennjet/locations/locations-carrier.js";
 import { isMarker } from "../../controller/proxies/opennjet/locations/marker.js";
+import { withoutLocation } from "../../controller/proxies/opennjet/locations/questions.js";
 import type { ApplyFailure } from "../../controller/proxies/proxy.js";
 import { Planner } from "../../controller/reconcile/plan-changes.js";
 import { changeOf, parseYaml, removalOf } from "../model/model-support.js";
 import { DOUBLE_TOKEN, OpenNjetDouble } from "../real/opennjet-double/index.js";
 import { patternChecker } from "../support/core.js";
 import { cleanup, closing } from "../support/harness.js";
-import { carrierOver } from "./carrier-over.js";
+import { carrierOver, QUESTIONS } from "./carrier-over.js";
+import { CONFIGURED_MODULES, doubleMap, QUESTION_MAP } from "./configured-double.js";
 
 const ADDRESS = "0.0.0.0:80";
-/** What the double has as `$njet_kic_…` and `$pid`: variables that the static configuration or NGINX gives. */
-const VARIABLES = { $njet_kic_dollar: "$", $njet_kic_connection: "", $njet_kic_request_id: "$request_id", $pid: "1" };
+/** What the double has as `$njet_kic_…`: variables that the static configuration gives. */
+const VARIABLES = { $njet_kic_dollar: "$", $njet_kic_connection: "", $njet_kic_request_id: "$request_id" };
 
 export interface Changing extends Omit<Driven, "model"> {
   double: OpenNjetDouble;
@@ -31,12 +33,14 @@ export interface Changing extends Omit<Driven, "model"> {
 
 /** A carrier that holds nothing yet but its marker, and one worker. */
 export async function changing(maxLocations?: number): Promise<Changing> {
-  const maps = Object.entries(VARIABLES).map(([keyTo, valueTo]) => {
-    return { keyFrom: "$remote_addr", keyTo, values: [{ valueFrom: "default", valueTo }] };
-  });
-  const server = { listens: [ADDRESS], names: [LOCATIONS_SERVER_NAME], body: "location / { return 404; }" };
+  const variables = Object.entries(VARIABLES).map(([keyTo, value]) =>
+    doubleMap(keyTo, "$remote_addr", { default: value }),
+  );
+  const maps = [...variables, QUESTION_MAP];
+  const body = ["location / { return 404; }", ...withoutLocation(QUESTIONS)].join("\n");
+  const server = { listens: [ADDRESS], names: [LOCATIONS_SERVER_NAME], body };
   const configuration = { servers: [server], maps, mapBucket: configuredMapBucket() };
-  const double = closing(await OpenNjetDouble.start({ configuration, workers: 1 }));
+  const double = closing(await OpenNjetDouble.start({ configuration, workers: 1, modules: CONFIGURED_MODULES }));
   const api = closing(new OpenNjetApi({ origin: double.origin }));
   const backends = new BackendsApi({ origin: double.backendsOrigin, token: DOUBLE_TOKEN });
   const http = double.port(ADDRESS);

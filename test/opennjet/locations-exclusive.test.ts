@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { inEdition, locationKey } from "../../controller/proxies/opennjet/locations/location-set.js";
+import { locationKey } from "../../controller/proxies/opennjet/locations/location-set.js";
 import { transition } from "../../controller/proxies/opennjet/locations/transition.js";
 import type { HostRules } from "../../core-wasm/binding/source.js";
 import { randomHost, randomTable, randomTarget } from "../core/matching-cases.js";
@@ -69,7 +69,7 @@ it("take the same requests under the names of another edition, and are other loc
   for (let i = 0; i < TABLES / 5; i++) {
     const table = randomTable(random);
     const locations = locationsOfRules(table);
-    const others = locations.map((location) => inEdition(location, 1 + random.below(20)));
+    const others = locationsOfRules(table, undefined, 1 + random.below(20));
     const keys = new Set([...locations, ...others].map(locationKey));
     expect(keys.size).toBe(2 * locations.length);
     for (let k = 0; k < REQUESTS; k++) {
@@ -77,6 +77,27 @@ it("take the same requests under the names of another edition, and are other loc
       expect(tried(others, one)).toBe(tried(locations, one));
     }
   }
+});
+
+it("are each reached by the question for it, and by no other, whatever else is there", () => {
+  const random = new Random(74);
+  const kinds = new Set<string>();
+  for (let i = 0; i < TABLES / 5; i++) {
+    const table = randomTable(random);
+    const changed = alike(random, table);
+    const sets = [locationsOfRules(table), locationsOfRules(changed), locationsOfRules(table, undefined, 1)];
+    const all = new Map(sets.flat().map((location) => [locationKey(location), location]));
+    for (const { pattern } of table) kinds.add(pattern.kind);
+    for (const location of all.values()) {
+      const { host, path } = location.question;
+      const read = variablesOf({ host, target: path });
+      if (read === undefined) throw new Error(`no request can ask ${host}`);
+      const conditional = holding([...all.values()], read);
+      const patterns = [...all.values()].filter(({ rule, name }) => rule === "~" && new RegExp(name).test(path));
+      expect(location.rule === "" ? conditional : [...conditional, ...patterns]).toEqual([location]);
+    }
+  }
+  expect([...kinds].sort()).toEqual(["any", "default", "exact", "wildcard"]);
 });
 
 it("answer as before or as afterwards in each moment of a change, in whatever order they were created", () => {

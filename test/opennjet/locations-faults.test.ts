@@ -2,62 +2,24 @@
 import { expect, it } from "vitest";
 import { BackendsApi } from "../../controller/proxies/opennjet/api/index.js";
 import { LOCATIONS_SERVER_NAME } from "../../controller/proxies/opennjet/configuration.js";
-import { type DataPlane, isMarker, MARKER_HOST } from "../../controller/proxies/opennjet/locations/marker.js";
+import { isMarker } from "../../controller/proxies/opennjet/locations/marker.js";
+import type { DataPlane } from "../../controller/proxies/opennjet/locations/questions.js";
 import { ingress, service } from "../cli/objects.js";
 import { DOUBLE_TOKEN } from "../real/opennjet-double/index.js";
 import { cleanUpAfterEach, cleanup, closing, eventually } from "../support/harness.js";
 import { ask } from "../support/http-client.js";
 import { httpPeer } from "../support/peers.js";
-import { type CarriedDouble, carriedDouble } from "./carried-double.js";
-import { carrierOver, MARKERS } from "./carrier-over.js";
-import { type Driven, drivenByObjects } from "./locations-changing.js";
+import { carriedDouble } from "./carried-double.js";
+import { carrierOver } from "./carrier-over.js";
+import { drivenByObjects } from "./locations-changing.js";
+import { all, answers, SHOP_HOST, shop, untilAll } from "./locations-shop.js";
 import { MemoryOpenNjet } from "./memory-opennjet.js";
 
 cleanUpAfterEach();
 
-const HOST = "shop.example.com";
 /** Longer than the carrier takes to look whether all is there. */
 const LOOKED = 40_000;
-/** As many answers in a row as show each worker of the double twice. */
-const ANSWERS = 4;
-
-const BACKEND = "{ service: { name: any, port: { number: 80 } } }\n";
-
-type Shop = CarriedDouble & Driven;
-
-/** Services `one` and `two`, and an Ingress of the host for `one`. */
-async function shop(): Promise<Shop> {
-  const made = await carriedDouble();
-  const driven = await drivenByObjects(made.carrier);
-  for (const name of ["one", "two"]) {
-    const peer = closing(await httpPeer((_request, response) => response.end(name)));
-    await driven.set(service(name, "127.0.0.1", peer.port));
-  }
-  expect(await driven.set(ingress("shop", HOST, "one"))).toEqual([]);
-  return { ...made, ...driven };
-}
-
-/** What the workers answer, each of them twice. */
-async function answers({ http }: Shop, host = HOST): Promise<string[]> {
-  const all = [];
-  for (let i = 0; i < ANSWERS; i++) {
-    const { status, body } = await ask(http, { host });
-    all.push(status === 200 ? body : String(status));
-  }
-  return all;
-}
-
-const all = (answer: string) => Array(ANSWERS).fill(answer);
-
-async function untilAll(made: Shop, answer: string, host = HOST): Promise<void> {
-  let found: string[] = [];
-  const deadline = performance.now() + LOOKED;
-  while (found.join() !== all(answer).join()) {
-    if (performance.now() > deadline) expect(found).toEqual(all(answer));
-    found = await answers(made, host);
-  }
-}
-
+const HOST = SHOP_HOST;
 it("What the agent has taken and no worker got, the marker with it, is there before the change is told as done", async () => {
   const made = await shop();
   // The location and the marker; the agent knows both, and would take neither again.
@@ -167,34 +129,14 @@ it.each(["restart", "kill"] as const)(
   60_000,
 );
 
-it("A question after a marker that is not there reaches no peer, also where one serves every host", async () => {
-  const made = await shop();
-  const targets: string[] = [];
-  const peer = closing(
-    await httpPeer((request, response) => {
-      targets.push(request.url ?? "");
-      response.end("any");
-    }),
-  );
-  await made.set(service("any", "127.0.0.1", peer.port));
-  const anyHost = ingress("any", "-", "any").replace(/rules:.*/s, `defaultBackend: ${BACKEND}`);
-  expect(await made.set(anyHost)).toEqual([]);
-  const host = MARKER_HOST.host;
-  expect((await ask(made.http, { host, path: "/any" })).body).toBe("any");
-  expect((await ask(made.http, { host, path: `/${MARKERS}/${"0".repeat(32)}` })).status).toBe(404);
-  // Each of these changes asks after the marker of before, too.
-  await made.set(ingress("more", "more.example.com", "two"));
-  expect(targets).toEqual(["/any"]);
-});
-
 it("A look at an idle OpenNJet, one worker of which takes all connections, asks a few times and no more", async () => {
   const opennjet = new MemoryOpenNjet();
   const { locations: api, backends, plane } = opennjet.connect();
   let asked = 0;
   const counting: DataPlane = {
-    ask(host, paths) {
+    connect() {
       asked++;
-      return plane.ask(host, paths);
+      return plane.connect();
     },
     workers: () => 64,
   };

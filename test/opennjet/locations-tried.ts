@@ -5,6 +5,7 @@ import {
   readHost,
   type UpstreamLookup,
 } from "../../controller/proxies/opennjet/locations/location-set.js";
+import { questionMap } from "../../controller/proxies/opennjet/locations/questions.js";
 import type { HostRules } from "../../core-wasm/binding/source.js";
 import { readRequest } from "../core/reference/request.js";
 import { argumentOf, cookieOf } from "../core/reference/values.js";
@@ -14,6 +15,7 @@ import {
   parseCondition,
   type VariableReader,
 } from "../real/opennjet-double/conditions.js";
+import { QUESTIONS } from "./carrier-over.js";
 
 /** A request; texts are bytes, a character for each. */
 export interface TriedRequest {
@@ -27,6 +29,9 @@ export interface TriedRequest {
   /** 32 hexadecimal digits. */
   requestId?: string;
 }
+
+const [, [pattern]] = questionMap(QUESTIONS).values;
+const ASKED = new RegExp(pattern.slice("~".length));
 
 const trees = new Map<string, ConditionTree>();
 
@@ -60,6 +65,7 @@ export function variablesOf(request: TriedRequest): VariableReader | undefined {
     http2: "",
     request: `${request.method ?? "GET"} ${read.target} HTTP/1.1`,
     request_id: request.requestId ?? "0".repeat(32),
+    njet_kic_asked: ASKED.exec(read.path)?.[1] ?? "none",
   };
   return (name) => {
     if (name.startsWith("http_")) return headers[name.slice(5).replaceAll("_", "-")] ?? "";
@@ -81,6 +87,8 @@ export function tried(locations: readonly CarriedLocation[], request: TriedReque
   if (read === undefined) return "400";
   const conditional = holding(locations, read);
   if (conditional.length > 0) return conditional[0].body;
+  // A static location comes before all patterns.
+  if (read("uri").startsWith(`/${QUESTIONS}/`)) return "404";
   const last = locations.find(({ rule, name }) => rule === "~" && new RegExp(name).test(read("uri")));
   return last?.body ?? "404";
 }
@@ -89,8 +97,10 @@ export function tried(locations: readonly CarriedLocation[], request: TriedReque
 export function locationsOfRules(
   table: readonly HostRules[],
   upstreams: UpstreamLookup = () => undefined,
+  edition = 0,
 ): CarriedLocation[] {
   const hosts: CarriedHost[] = table.map(readHost);
   const patterns = table.map(({ pattern }) => pattern);
-  return hosts.flatMap((host) => locationsOf(host, patterns, upstreams, (route) => route.replace(/\W/g, "_")));
+  const surroundings = { patterns, upstreams, balancer: "own", folder: QUESTIONS, edition } as const;
+  return hosts.flatMap((host) => locationsOf(host, surroundings, (route) => route.replace(/\W/g, "_")));
 }

@@ -3,7 +3,7 @@ import { AlreadyExistsError, NotFoundError, RefusedError } from "../../controlle
 import type { Backend, PostResult } from "../../controller/proxies/opennjet/api/index.js";
 import type { LocationsApi } from "../../controller/proxies/opennjet/locations/held-locations.js";
 import { type CarriedLocation, locationKey } from "../../controller/proxies/opennjet/locations/location-set.js";
-import { type DataPlane, isMarker, markerPath } from "../../controller/proxies/opennjet/locations/marker.js";
+import type { DataPlane, PlaneAnswer, Question } from "../../controller/proxies/opennjet/locations/questions.js";
 import { type TriedRequest, tried } from "./locations-tried.js";
 
 const CALL = { method: "POST", path: "/api/v1/dyn_loc", status: 200 };
@@ -37,7 +37,10 @@ export class MemoryOpenNjet {
         post: (list) => call(() => this.#post(list)),
         list: () => call(() => structuredClone([...this.backends.values()])),
       },
-      plane: { ask: (_host, paths) => call(() => paths.map((path) => this.#marker(path))), workers: () => 1 },
+      plane: {
+        connect: () => ({ ask: (question) => call(() => this.#say(question)), close: () => undefined }),
+        workers: () => 1,
+      },
       kill() {
         alive = false;
       },
@@ -72,8 +75,11 @@ export class MemoryOpenNjet {
     return { late: [], failures: [] };
   }
 
-  #marker(path: string): { status: number; body: string } {
-    const found = [...this.locations.values()].some((one) => isMarker(one) && markerPath(one) === path);
-    return found ? { status: 200, body: `${path} 1` } : { status: 404, body: "" };
+  /** What its one worker answers to a question. */
+  #say({ host, path }: Question): PlaneAnswer {
+    const body = tried([...this.locations.values()], { host, target: path });
+    if (body === "404") return { status: 404, location: undefined, body: "1" };
+    const id = path.slice(path.lastIndexOf("/") + 1);
+    return { status: 302, location: `http://${id}/1`, body: "" };
   }
 }

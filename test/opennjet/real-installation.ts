@@ -10,6 +10,7 @@ import {
   type OpenNjetInstallation,
 } from "../../controller/proxies/opennjet/parts.js";
 import type { Flavour } from "../nginx/request-nginx.js";
+import { QUESTIONS } from "./carrier-over.js";
 
 let found: OpenNjetInstallation | undefined;
 
@@ -53,6 +54,7 @@ export function openNjetWith(carrier: Carrier, balancer: BalancerName = "own"): 
         ...(process.getuid?.() === 0 ? { user: { name: "root", group: "root" } } : {}),
         carrier,
         balancer,
+        questions: QUESTIONS,
         modulesFolder: openNjet().modules,
         api: { socket: join(folder, "api.sock") },
       });

@@ -2,7 +2,8 @@ import { existsSync, readFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { beforeAll, describe, expect, it } from "vitest";
 import { nativeCore } from "../../controller/proxies/nginx/parts.js";
-import { MARKER_HOST, markerFolder } from "../../controller/proxies/opennjet/locations/marker.js";
+import { MARKER_HOST } from "../../controller/proxies/opennjet/locations/marker.js";
+import { questionFolder } from "../../controller/proxies/opennjet/locations/questions.js";
 import { usableCores } from "../../controller/proxies/opennjet/usable-cores.js";
 import { put, startRun } from "../cli/cli-support.js";
 import { ingress, service } from "../cli/objects.js";
@@ -138,15 +139,15 @@ describe.skipIf(noOpenNjet)("run --proxy opennjet --carrier locations", () => {
     expect((await ask(running.http, { host: HOST })).body).toBe("one");
   });
 
-  it("tells no peer where markers are asked for, also where one serves every host", async () => {
+  it("tells no peer where questions are asked, also where one serves every host", async () => {
     const run = runFolder();
     const folder = await shopFolder();
     put(folder, "any.yaml", ingress("any", HOST, "two").replace(/rules:.*/s, `defaultBackend: ${TWO}`));
     const running = await startRun(folder, ...LOCATIONS, "--run-dir", run.path);
     const host = MARKER_HOST.host;
     await until("it is served for any host", async () => (await ask(running.http, { host })).body === "two");
-    const markers = markerFolder(readFileSync(run.inside("token"), "utf8").trim());
-    expect((await ask(running.http, { host, path: `/${markers}/${"0".repeat(32)}` })).status).toBe(404);
+    const questions = questionFolder(readFileSync(run.inside("token"), "utf8").trim());
+    expect((await ask(running.http, { host, path: `/${questions}/${"0".repeat(32)}` })).status).toBe(404);
   });
 
   it("is not taken for late where one worker alone gets all connections", async () => {

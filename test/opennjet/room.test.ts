@@ -115,7 +115,7 @@ describe("A host that was refused for lack of locations", () => {
 
   it("has what OpenNJet says of it on its object, where that is refused, and the next one has its room", () => {
     const hosts = returningHosts();
-    const full = new PlannedState(nothing("own", "markers"), planOf(...hosts), 1).outcome();
+    const full = new PlannedState(nothing("own", "questions"), planOf(...hosts), 1).outcome();
     expect(full.failures.map(({ piece }) => piece)).toEqual([hostOf("b"), hostOf("c")]);
     const removal: PlanStep = { step: "remove-host", pattern: { kind: "exact", host: hostOf("a") } };
     const planned = new PlannedState(full.state, planOf(removal), 1);
@@ -130,7 +130,7 @@ describe("A host that was refused for lack of locations", () => {
 
   it("is in force without a failure, where another host of the same plan is refused and leaves its room", () => {
     const [a, b, c] = returningHosts();
-    const planned = new PlannedState(nothing("own", "markers"), planOf(a, b, c), 1);
+    const planned = new PlannedState(nothing("own", "questions"), planOf(a, b, c), 1);
     expect(planned.outcome().failures.map(({ piece }) => piece)).toEqual([hostOf("b"), hostOf("c")]);
     planned.refuseHost(hostOf("a"), new UnsupportedError("no"));
     const { failures, state } = planned.outcome();
@@ -144,7 +144,7 @@ describe("A host that was refused for lack of locations", () => {
 
   it("is left out by itself, where it has got the room of a refused host of its plan and is refused then", () => {
     const [a, b, c] = returningHosts();
-    const planned = new PlannedState(nothing("own", "markers"), planOf(a, b, c), 1);
+    const planned = new PlannedState(nothing("own", "questions"), planOf(a, b, c), 1);
     planned.refuseHost(hostOf("a"), new UnsupportedError("no"));
     planned.outcome();
     planned.refuseHost(hostOf("b"), new UnsupportedError("no, too"));

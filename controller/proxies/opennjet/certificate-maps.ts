@@ -7,8 +7,9 @@ import type { CertificateFiles, CertificatePair } from "./certificate-files.js";
 import { type CertificateTable, canStand, certificateTable, type FilePair, isAmong } from "./certificate-table.js";
 import type { Clock } from "./clock.js";
 import { type MapSwitch, MapSwitchRefusedError } from "./map-switch.js";
+import { UnmappedCertificates } from "./unmapped-certificates.js";
 import { unusableCertificates } from "./unusable-certificates.js";
-import { type TakenCertificates, WantedCertificates } from "./wanted-certificates.js";
+import { type TakenCertificates, WantedCertificates, withoutRefused } from "./wanted-certificates.js";
 
 /** Beyond so many hosts a change of the map takes OpenNJet seconds. */
 export const MOST_MAP_HOSTS = 1_000;
@@ -53,6 +54,9 @@ export interface CertificateMapsParts {
  */
 export class CertificateMaps {
   private readonly wanted: WantedCertificates;
+  private readonly unmapped = new UnmappedCertificates();
+  /** Why the last try failed; undefined where it did not. */
+  private latest: unknown;
   /** Raised by whatever may make map and workers differ from what is wanted. */
   private revision = 0;
   /** The last revision that map and workers were brought to. */
@@ -122,18 +126,32 @@ export class CertificateMaps {
 
   /**
    * After the plan, or what became of it, with the steps that were not refused. `full`: what they do not name goes. Where workers have
-   * nothing but the map some may have no room, and some that had none before may have it now.
+   * nothing but the map some may have no room, and some that had none before may have it now; and those are told of whose map OpenNJet
+   * refuses, until it takes it.
    */
   async after(steps: readonly PlanStep[], full: boolean): Promise<TakenCertificates> {
     const changed = full || this.held || steps.some(isOfCertificate);
     this.held = false;
     const taken = this.wanted.take(steps, full);
-    if (!changed) return taken;
-    this.revision++;
-    if (!this.started) return taken;
-    if (this.parts.workers === undefined) await this.settleNow();
-    else this.later(QUIET);
+    if (changed) this.revision++;
+    if (this.parts.workers === undefined) return await this.told(steps, full, changed, taken);
+    if (changed && this.started) this.later(QUIET);
     return taken;
+  }
+
+  /** Workers have nothing but the map: what became of it is told of with the plan. */
+  private async told(
+    steps: readonly PlanStep[],
+    full: boolean,
+    changed: boolean,
+    taken: TakenCertificates,
+  ): Promise<TakenCertificates> {
+    this.unmapped.take([...withoutRefused(taken.failures, steps), ...taken.retried], full);
+    if (!this.started) return taken;
+    if (changed) await this.settleNow();
+    if (!this.settled && this.latest === undefined) return taken;
+    const { failures, retried } = this.unmapped.toTell(steps, this.settled ? undefined : this.latest);
+    return { failures: [...taken.failures, ...failures], retried: [...new Set([...taken.retried, ...retried])] };
   }
 
   /** From now on the map is kept in step. Resolves when that was tried once, where workers have nothing but the map. */
@@ -179,6 +197,7 @@ export class CertificateMaps {
   }
 
   private succeeded(): void {
+    this.latest = undefined;
     if (this.said) this.parts.logger.info("the map of certificates is in step again");
     this.failures = 0;
     this.said = false;
@@ -188,6 +207,7 @@ export class CertificateMaps {
 
   private failed(error: unknown): void {
     if (this.stopped) return;
+    this.latest = error;
     this.failures++;
     // The control server of an OpenNJet that starts answers a little later than its workers.
     if (!this.said && (this.failures > SAID || error instanceof MapSwitchRefusedError)) {
@@ -221,6 +241,7 @@ export class CertificateMaps {
     await this.tidy(hosts);
     // With an empty map each worker answers by itself.
     if (hosts.size > 0) await this.parts.workers?.set(table.version);
+    this.unmapped.reached(hosts.keys());
     this.reached = revision;
   }
 

@@ -13,8 +13,8 @@ import {
   BUNDLED_SERVER_DIRECTIVES,
   LOCATIONS_HTTP_DIRECTIVES,
   LOCATIONS_SERVER_DIRECTIVES,
-  withoutMarker,
 } from "./locations/directives.js";
+import { questionMaps, withoutLocation } from "./locations/questions.js";
 import { type BalancerName, type Carrier, moduleFiles } from "./parts.js";
 
 export interface OpenNjetConfigurationOptions extends Omit<NginxConfigurationOptions, "modules" | "family"> {
@@ -26,10 +26,10 @@ export interface OpenNjetConfigurationOptions extends Omit<NginxConfigurationOpt
   /** Where the control API listens: a unix socket, or a port of loopback. It asks nobody who they are. */
   api: { socket: string } | { port: number };
   /**
-   * With the carrier locations: the folder of markers (markerFolder), whose requests stand in no access log. Undefined: there is none,
-   * and all do.
+   * With the carrier locations: where questions are asked (see questionFolder), which stand in no access log. Undefined: no request is a
+   * question.
    */
-  markers?: string;
+  questions?: string;
   /** Port of `/stats`, metrics in the text of Prometheus; undefined: none. */
   stats?: NginxListener;
 }
@@ -89,7 +89,7 @@ export function openNjetConfiguration(options: OpenNjetConfigurationOptions): Op
 
 function dataPlane(options: OpenNjetConfigurationOptions): string {
   const { modulesFolder, runDirectory, carrier, defaultCertificate, stats } = options;
-  const markers = carrier === "locations" ? options.markers : undefined;
+  const questions = carrier === "locations" ? options.questions : undefined;
   const { helpers, data } = moduleFiles(carrier);
   const module = (file: string) => quoted(join(modulesFolder, file));
   const bundled = options.balancer === "bundled";
@@ -112,8 +112,7 @@ function dataPlane(options: OpenNjetConfigurationOptions): string {
         `dyn_kv_conf ${NO_TOPICS};`,
         ...(stats === undefined ? [] : [STATS_ZONE]),
         ...(withMaps ? certificateMaps(defaultCertificate) : []),
-        ...(carrier === "locations" ? LOCATIONS_HTTP_DIRECTIVES : []),
-        ...(markers === undefined ? [] : [notOfMarkers(markers)]),
+        ...(carrier === "locations" ? [...LOCATIONS_HTTP_DIRECTIVES, ...questionMaps(questions, LOGGED)] : []),
         ...(bundled ? BUNDLED_HTTP_DIRECTIVES : []),
       ],
       tls: [
@@ -126,10 +125,10 @@ function dataPlane(options: OpenNjetConfigurationOptions): string {
       ...(carrier === "locations" && {
         routes: [
           ...locationsServer(bundled ? [...BUNDLED_SERVER_DIRECTIVES, ...BUNDLED_SERVER] : OWN_SERVER),
-          ...(markers === undefined ? [] : [withoutMarker(markers)]),
+          ...(questions === undefined ? [] : withoutLocation(questions)),
         ],
       }),
-      ...(markers !== undefined && { logged: LOGGED }),
+      ...(questions !== undefined && { logged: LOGGED }),
       ...(bundled && { lua: bundledLua(options) }),
     },
   });
@@ -138,16 +137,10 @@ function dataPlane(options: OpenNjetConfigurationOptions): string {
 /** The one server of the carrier locations: what no dynamic location takes is answered here. */
 export const LOCATIONS_SERVER_NAME = "_";
 /**
- * The controller asks workers for its marker all the time: that is nothing for the access log. It is known by a path that no client
- * can name, and which reaches no peer: a default backend, which takes any host, would learn it.
+ * The controller asks workers all the time: that is nothing for the access log. Questions are known by a path that no client can name,
+ * and which reaches no peer: a default backend, which takes any host, would learn it.
  */
 const LOGGED = "njet_kic_logged";
-const FOLDER = /^[0-9a-f]{32}$/;
-
-function notOfMarkers(folder: string): string {
-  if (!FOLDER.test(folder)) throw new RangeError("the folder of markers is 32 hexadecimal digits");
-  return `map $uri $${LOGGED} { default 1; "~^/${folder}/" 0; }`;
-}
 
 /**
  * Statuses of requests of which NGINX may not know the path yet: it can't lead those to a named location, and would answer 500. They

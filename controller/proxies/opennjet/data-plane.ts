@@ -1,6 +1,6 @@
 import { Agent, type RequestOptions, request } from "node:http";
 import { connect } from "node:net";
-import type { DataPlane } from "./locations/marker.js";
+import type { DataPlane, PlaneAnswer } from "./locations/questions.js";
 
 const ANSWER_TIME = 2_000;
 const MOST_BODY = 4096;
@@ -15,27 +15,28 @@ export function dataPlane(
 ): DataPlane {
   const any = address === undefined || address === "0.0.0.0";
   const host = any ? "127.0.0.1" : address === "::" ? "::1" : address;
-  const createConnection = () => {
-    const socket = connect({ host, port });
-    if (proxyProtocol) socket.write(NO_PROXY);
-    return socket;
-  };
   return {
     workers: () => workers,
-    async ask(name, paths) {
+    connect() {
+      let isOpen = false;
+      const createConnection = () => {
+        // Another connection may be another worker's.
+        if (isOpen) throw new Error("the data plane has ended a connection");
+        isOpen = true;
+        const socket = connect({ host, port });
+        if (proxyProtocol) socket.write(NO_PROXY);
+        return socket;
+      };
       const agent = Object.assign(new Agent({ keepAlive: true, maxSockets: 1 }), { createConnection });
-      const answers: { status: number; body: string }[] = [];
-      try {
-        for (const path of paths) answers.push(await answerOf({ path, headers: { Host: name }, agent }));
-      } finally {
-        agent.destroy();
-      }
-      return answers;
+      return {
+        ask: ({ host: name, path }) => answerOf({ path, headers: { Host: name }, agent }),
+        close: () => agent.destroy(),
+      };
     },
   };
 }
 
-function answerOf(options: RequestOptions): Promise<{ status: number; body: string }> {
+function answerOf(options: RequestOptions): Promise<PlaneAnswer> {
   return new Promise((resolve, reject) => {
     const sent = request({ ...options, timeout: ANSWER_TIME }, (response) => {
       let body = "";
@@ -43,7 +44,9 @@ function answerOf(options: RequestOptions): Promise<{ status: number; body: stri
       response.on("data", (text: string) => {
         if (body.length < MOST_BODY) body += text;
       });
-      response.on("end", () => resolve({ status: response.statusCode ?? 0, body }));
+      response.on("end", () =>
+        resolve({ status: response.statusCode ?? 0, location: response.headers.location, body }),
+      );
       response.on("error", reject);
     });
     sent.on("timeout", () => sent.destroy(new Error("the data plane does not answer")));

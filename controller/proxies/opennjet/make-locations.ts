@@ -31,8 +31,8 @@ export interface LocationsChoices {
   workers: number;
   proxyProtocol: boolean;
   accessLog: boolean;
-  /** See markerFolder. */
-  markers: string;
+  /** See questionFolder. */
+  questions: string;
   maxLocations: number;
   balancer: BalancerName;
   logger: Logger;
@@ -73,7 +73,7 @@ export function locationsCarrier(choices: LocationsChoices): LocationsCarrier {
       }),
     backends,
     balancer: choices.balancer,
-    markers: choices.markers,
+    folder: choices.questions,
     names: ledger(NAMES, isNameHolder),
     plane: dataPlane(http, workers, choices.proxyProtocol),
     makeRunner: choices.makeRunner,

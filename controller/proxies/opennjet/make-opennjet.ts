@@ -16,7 +16,7 @@ import { CertificateFiles } from "./certificate-files.js";
 import { CertificateMaps } from "./certificate-maps.js";
 import { systemClock } from "./clock.js";
 import { controlFile, openNjetConfiguration } from "./configuration.js";
-import { markerFolder } from "./locations/marker.js";
+import { questionFolder } from "./locations/questions.js";
 import { locationsCarrier } from "./make-locations.js";
 import { mapSwitch } from "./map-switch.js";
 import { OpenNjetProxy } from "./opennjet-proxy.js";
@@ -89,7 +89,7 @@ export async function ownOpenNjet(
     plane.writeDefault(certificate);
     const apiSocket = join(folder.path, API_SOCKET);
     const files = { chain: plane.defaultPair, key: plane.defaultPair };
-    const markers = markerFolder(folder.token);
+    const questions = questionFolder(folder.token);
     const text = openNjetConfiguration({
       carrier: options.carrier,
       balancer: options.balancer,
@@ -120,7 +120,7 @@ export async function ownOpenNjet(
       shutdownTimeout: options.drainTime,
       api: { socket: apiSocket },
       stats: options.stats,
-      markers,
+      questions,
     });
     folder.write(controlFile(folder.path), text.control);
     const client = new ControlClient(folder.socket, folder.token);
@@ -164,7 +164,7 @@ export async function ownOpenNjet(
         },
       });
     const { accessLog, proxyProtocol, maxLocations, balancer } = options;
-    const shared = { folder, logger, makeRunner, ports, accessLog, markers };
+    const shared = { folder, logger, makeRunner, ports, accessLog, questions };
     const http = { ...options.http, port: ports.http };
     const carrier =
       options.carrier === "locations"

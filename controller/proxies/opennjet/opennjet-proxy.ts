@@ -1,9 +1,10 @@
 import type { Logger } from "../../observability/logger.js";
 import type { MetricsSource } from "../../observability/metrics-text.js";
-import type { Plan, PlanStep } from "../../reconcile/plan.js";
+import type { Plan } from "../../reconcile/plan.js";
 import type { Applied, ApplyFailure, Proxy as DrivenProxy, PeerStateChange } from "../proxy.js";
 import { type OpenNjetApi, WORKER_COUNT_KEY } from "./api/index.js";
 import type { CertificateMaps } from "./certificate-maps.js";
+import { withoutRefused } from "./wanted-certificates.js";
 
 /** How plans reach an OpenNJet, which it starts and ends as well. */
 export interface CarrierProxy extends DrivenProxy {
@@ -58,12 +59,12 @@ export class OpenNjetProxy implements DrivenProxy {
       let result: Applied;
       try {
         kept = await certificates.before(plan.steps, plan.full);
-        result = await carrier.apply({ ...plan, steps: without(kept, plan.steps) });
+        result = await carrier.apply({ ...plan, steps: withoutRefused(kept, plan.steps) });
       } catch (error) {
         await certificates.after([], false);
         throw error;
       }
-      const taken = await certificates.after(without([...kept, ...result.failures], plan.steps), plan.full);
+      const taken = await certificates.after(withoutRefused([...kept, ...result.failures], plan.steps), plan.full);
       const own = [...kept, ...taken.failures];
       for (const failure of own) logger.warn("step refused", { ...failure });
       const retried = [...(result.retried ?? []), ...taken.retried];
@@ -131,10 +132,4 @@ export class OpenNjetProxy implements DrivenProxy {
     this.turn = result.catch(() => undefined);
     return result;
   }
-}
-
-/** Steps but for the certificates that are refused. */
-function without(failures: readonly ApplyFailure[], steps: readonly PlanStep[]): PlanStep[] {
-  const refused = new Set(failures.filter(({ kind }) => kind === "certificate").map(({ piece }) => piece));
-  return steps.filter((step) => step.step !== "set-certificate" || !refused.has(step.certificate.host));
 }

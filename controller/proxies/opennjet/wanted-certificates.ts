@@ -65,3 +65,9 @@ export class WantedCertificates {
     return true;
   }
 }
+
+/** Steps but for the certificates that are refused. */
+export function withoutRefused(failures: readonly ApplyFailure[], steps: readonly PlanStep[]): PlanStep[] {
+  const refused = new Set(failures.filter(({ kind }) => kind === "certificate").map(({ piece }) => piece));
+  return steps.filter((step) => step.step !== "set-certificate" || !refused.has(step.certificate.host));
+}

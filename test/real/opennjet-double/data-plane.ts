@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import { createServer as createTlsServer, type Server as TlsServer } from "node:https";
-import type { AddressInfo } from "node:net";
+import type { AddressInfo, Socket } from "node:net";
 import { createSecureContext, type SecureContext } from "node:tls";
 import { locationFor, serverFor } from "./choose-location.js";
 import { passRequest } from "./pass-request.js";
@@ -43,6 +43,8 @@ export class DataPlane {
   readonly served: ServedRequest[] = [];
   private readonly listeners = new Map<string, { server: Server | TlsServer; port: number }>();
   private next = 0;
+  /** A connection stays with the worker that took it. */
+  private readonly takers = new WeakMap<Socket, number>();
 
   constructor(private readonly options: DataPlaneOptions) {}
 
@@ -124,7 +126,7 @@ export class DataPlane {
 
   private async serve(address: string, request: IncomingMessage, response: ServerResponse): Promise<void> {
     const { plane, random } = this.options;
-    const worker = this.next++ % plane.workers.length;
+    const worker = this.taker(request.socket);
     const state = plane.workers[worker];
     const target = readTarget(request.url ?? "/");
     const fallback = serverFor(state, address, "");
@@ -152,6 +154,13 @@ export class DataPlane {
       status,
       logged: location?.accessLog ?? true,
     });
+  }
+
+  private taker(socket: Socket): number {
+    const known = this.takers.get(socket);
+    const worker = (known ?? this.next++) % this.options.plane.workers.length;
+    this.takers.set(socket, worker);
+    return worker;
   }
 
   private log(served: ServedRequest): void {

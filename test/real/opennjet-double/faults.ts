@@ -1,3 +1,5 @@
+import type { Message } from "./messages.js";
+
 /** What goes wrong between the control server, the agent and the workers. Each can be set at any time. */
 export interface Faults {
   /** So many of the next changes are answered `rpc timeout`; they come into force by `applyLate()`. */
@@ -12,6 +14,8 @@ export interface Faults {
   loseDeletes: boolean;
   /** So many of the next changes are taken by the agent and never reach a worker. */
   lostDeliveries: number;
+  /** Whether a change does not reach a worker (its number), which gets later ones. */
+  loses?(change: Message, worker: number): boolean;
   /** Every answer is this instead, HTTP 200. */
   answer?: string;
 }

@@ -127,6 +127,10 @@ export class Plane {
   }
 
   private reached(message: Message): number[] {
+    return this.paced(message).filter((worker) => this.faults.loses?.(message, worker) !== true);
+  }
+
+  private paced(message: Message): number[] {
     if (this.faults.lostDeliveries > 0) {
       this.faults.lostDeliveries--;
       return [];

@@ -43,13 +43,25 @@ export class Variables {
     const set = this.set.get(name);
     if (set !== undefined) return set;
     const map = this.state.maps.find(({ keyTo }) => keyTo === `$${name}`);
-    if (map) return this.fill(mapped(map, this.read(map.keyFrom.slice(1))));
+    if (map) return this.mapped(map);
     const { split } = this.state;
     if (split?.variable === `$${name}`) return chosenShare(split.shares);
     if (name.startsWith("http_")) return this.header(name.slice(5));
     if (name.startsWith("cookie_")) return cookie(this.header("cookie"), name.slice(7));
     if (name.startsWith("arg_")) return argument(this.query, name.slice(4));
     return this.fixed(name);
+  }
+
+  /** A pattern of a map gives its groups to the value, and to nothing else. */
+  private mapped(map: PlaneMap): string {
+    const { value, groups } = mapEntry(map, this.read(map.keyFrom.slice(1)));
+    const before = this.groups;
+    if (groups !== undefined) this.groups = groups;
+    try {
+      return this.fill(value);
+    } finally {
+      this.groups = before;
+    }
   }
 
   /** The host as NGINX has it: from the target or the header, in lower case, without port and final dot. */
@@ -122,25 +134,34 @@ export class Variables {
 }
 
 /** The value of a `map`: the very text, a host pattern, a regular expression, else its default. */
-export function mapped({ values, hostnames }: PlaneMap, key: string): string {
+export function mapped(map: PlaneMap, key: string): string {
+  return mapEntry(map, key).value;
+}
+
+/** `groups`: where a regular expression has found it. */
+function mapEntry(
+  { values, hostnames }: PlaneMap,
+  key: string,
+): { value: string; groups?: readonly (string | undefined)[] } {
   const wanted = key.toLowerCase();
   const find = (test: (from: string) => boolean) => values.find(({ valueFrom }) => test(valueFrom))?.valueTo;
   const exact = find((from) => from.toLowerCase() === wanted && from !== "default");
-  if (exact !== undefined) return exact;
+  if (exact !== undefined) return { value: exact };
   if (hostnames) {
     const labels = wanted.split(".");
     for (let i = 1; i < labels.length; i++) {
       const rest = labels.slice(i).join(".");
       const wildcard = find((from) => from.toLowerCase() === `*.${rest}` || from.toLowerCase() === `.${rest}`);
-      if (wildcard !== undefined) return wildcard;
+      if (wildcard !== undefined) return { value: wildcard };
     }
   }
-  const pattern = find((from) => {
-    if (!from.startsWith("~")) return false;
-    const ignoreCase = from.startsWith("~*");
-    return pcrePattern(from.slice(ignoreCase ? 2 : 1), ignoreCase).test(key);
-  });
-  return pattern ?? find((from) => from === "default") ?? "";
+  for (const { valueFrom, valueTo } of values) {
+    if (!valueFrom.startsWith("~")) continue;
+    const ignoreCase = valueFrom.startsWith("~*");
+    const groups = pcrePattern(valueFrom.slice(ignoreCase ? 2 : 1), ignoreCase).exec(key);
+    if (groups !== null) return { value: valueTo, groups };
+  }
+  return { value: find((from) => from === "default") ?? "" };
 }
 
 /** Not by the hash of its key: the first value that has everything, or else the first that has anything. */

@@ -10,10 +10,10 @@ import {
   backendsOf,
   type CarriedHost,
   type CarriedLocation,
-  inEdition,
   locationKey,
   locationsOf,
   namedRoutesOf,
+  type Surroundings,
 } from "./location-set.js";
 import { MARKER_HOST, markerOf } from "./marker.js";
 
@@ -35,15 +35,14 @@ export interface CarriedState {
   leaving: ReadonlySet<string>;
   /** Which names routes have, or may still have. */
   names: readonly NameHolder[];
-  /** See inEdition. */
+  /** See Surroundings. */
   edition: number;
-  /** Who balances, and where markers are asked for; the same in all states. */
+  /** Who balances, and where questions are asked (see questionFolder); the same in all states. */
   balancer: BalancerName;
-  markers: string;
+  folder: string;
 }
 
-/** `markers`: see markerFolder. */
-export function nothing(balancer: BalancerName, markers: string): CarriedState {
+export function nothing(balancer: BalancerName, folder: string): CarriedState {
   return {
     hosts: new Map(),
     waiting: new Map(),
@@ -52,7 +51,7 @@ export function nothing(balancer: BalancerName, markers: string): CarriedState {
     names: [],
     edition: 0,
     balancer,
-    markers,
+    folder,
   };
 }
 
@@ -74,10 +73,12 @@ type Carry = { carried: Carried; names: NameHolder[] } | { failed: string; error
 export function carry(state: CarriedState, taken: ReadonlySet<string>): Carry {
   const patterns: HostPattern[] = [MARKER_HOST, ...[...state.hosts.values()].map(({ rules }) => rules.pattern)];
   const upstreams = (key: string) => state.upstreams.get(key);
+  const { balancer, folder, edition } = state;
+  const surroundings: Surroundings = { patterns, upstreams, balancer, folder, edition };
   const routes: (NamedRoute & { upstream: string })[] = [];
   for (const [place, host] of state.hosts) {
     try {
-      routes.push(...namedRoutesOf(host, patterns, upstreams, state.balancer));
+      routes.push(...namedRoutesOf(host, surroundings));
     } catch (error) {
       if (!(error instanceof UnsupportedError)) throw error;
       return { failed: place, error };
@@ -95,13 +96,12 @@ export function carry(state: CarriedState, taken: ReadonlySet<string>): Carry {
   const named = (route: string) => nameOf.get(route) ?? "";
   const carried: Carried = { locations: [], hostOf: new Map(), backends: new Map() };
   for (const [place, host] of state.hosts) {
-    for (const one of locationsOf(host, patterns, upstreams, named, state.balancer)) {
-      const location = inEdition(one, state.edition);
+    for (const location of locationsOf(host, surroundings, named)) {
       carried.locations.push(location);
       carried.hostOf.set(locationKey(location), place);
     }
     for (const [name, key] of backendsOf(host, upstreams, named)) carried.backends.set(name, key);
   }
-  carried.locations.push(markerOf([...carried.hostOf.keys()], state.markers));
+  carried.locations.push(markerOf([...carried.hostOf.keys()], folder));
   return { carried, names };
 }

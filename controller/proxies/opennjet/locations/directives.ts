@@ -76,13 +76,5 @@ export const LOCATIONS_SERVER_DIRECTIVES = [
   "location ~ ^/__never__/(.)(.)(.)(.)(.)(.)(.)(.)(.)$ { return 404; }",
 ] as const;
 
-/**
- * Another one, for questions after a marker that is not there (`folder`: see markerFolder). It comes after all conditional locations, and
- * before the patterns of others: a default backend is not to learn where markers are.
- */
-export function withoutMarker(folder: string): string {
-  return `location ^~ /${folder}/ { return 404; }`;
-}
-
 /** What it has to have besides for the bundled balancer. */
 export const BUNDLED_SERVER_DIRECTIVES = ['set $njet_kic_hash_key "";'] as const;

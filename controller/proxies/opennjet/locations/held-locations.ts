@@ -1,13 +1,18 @@
 /** The locations of a running OpenNJet: brought to what they are to be, and looked after. */
 import { AlreadyExistsError, NotFoundError, NotReachableError, OpenNjetApiError } from "../api/errors.js";
 import type { OpenNjetApi, ServerAddress } from "../api/index.js";
-import type { Ledger, LedgerEntry } from "./ledger.js";
+import type { Ledger, LedgerEntry, Named } from "./ledger.js";
 import { type CarriedLocation, locationKey } from "./location-set.js";
 import { isMarker } from "./marker.js";
 import { transition } from "./transition.js";
 
 export type LocationsApi = Pick<OpenNjetApi["locations"], "add" | "remove">;
-type Named = Pick<CarriedLocation, "rule" | "name">;
+
+/** What a worker is to say of a location. */
+export interface Expected {
+  location: Named;
+  isThere: boolean;
+}
 
 /**
  * `sure`: the agent has said so. `adding`, `removing`: it was asked, and may not have done it yet; or it is known from a
@@ -51,17 +56,19 @@ export class HeldLocations {
   /** Takes over what a controller before this one has noted. */
   static async open(parts: HeldLocationsParts): Promise<HeldLocations> {
     const held = new HeldLocations(parts);
-    for (const { rule, name, removed } of await parts.ledger.read()) {
-      const key = locationKey({ rule, name });
-      if (removed === undefined) held.#held.set(key, { rule, name, state: "adding" });
-      else held.#removed.set(key, { rule, name, removed });
+    for (const { removed, ...named } of await parts.ledger.read()) {
+      const key = locationKey(named);
+      if (removed === undefined) held.#held.set(key, { ...named, state: "adding" });
+      else held.#removed.set(key, { ...named, removed });
     }
     return held;
   }
 
-  /** Locations that are wanted and known to be there. */
-  get count(): number {
-    return this.#wanted.filter((location) => this.#held.get(locationKey(location))?.state === "sure").length;
+  /** What each worker is to say of what is wanted, and of what went lately, markers apart. */
+  expected(): Expected[] {
+    const of = (locations: readonly Named[], isThere: boolean) =>
+      locations.filter((one) => !isMarker(one)).map((location) => ({ location, isThere }));
+    return [...of(this.#wanted, true), ...of([...this.#removed.values()], false)];
   }
 
   /**
@@ -73,10 +80,10 @@ export class HeldLocations {
     this.#wanted = wanted;
     const sure = new Map([...this.#held].filter(([, { state }]) => state === "sure"));
     const { add } = transition(sure, wanted);
-    for (const { rule, name } of add) {
-      const key = locationKey({ rule, name });
+    for (const location of add) {
+      const key = locationKey(location);
       this.#removed.delete(key);
-      if (!this.#held.has(key)) this.#held.set(key, { rule, name, state: "adding" });
+      if (!this.#held.has(key)) this.#held.set(key, { ...named(location), state: "adding" });
     }
     if (add.length > 0) await this.#note();
     const refused = await this.#addAll(add.filter((one) => !isMarker(one)));
@@ -126,11 +133,37 @@ export class HeldLocations {
       if (added) repaired++;
     }
     if (restarted) {
-      for (const { rule, name } of [...this.#removed.values()]) {
-        if (await this.#removeOnce({ rule, name })) repaired++;
+      for (const location of [...this.#removed.values()]) {
+        if (await this.#removeOnce(location)) repaired++;
       }
     }
     return repaired;
+  }
+
+  /** Adds again what workers lack. Gives what the agent had: it tells workers nothing anew of that. */
+  async bringBack(locations: readonly Named[]): Promise<Named[]> {
+    const keys = new Set(locations.map(locationKey));
+    const had: Named[] = [];
+    for (const location of this.#wanted.filter((one) => keys.has(locationKey(one)))) {
+      const { added } = await this.#addOnce(location);
+      if (!added) had.push(location);
+    }
+    return had;
+  }
+
+  /**
+   * Removes again what a worker has kept. The agent passes on no removal of what it does not have: such a location is added before, with
+   * `body`, which is what requests get that no location takes. Workers that have none of it try it after all others, so that nothing
+   * changes for any request; the one that has kept it has it already.
+   */
+  async takeAway(locations: readonly Named[], body: string): Promise<void> {
+    for (const location of locations) this.#held.set(locationKey(location), { ...named(location), state: "adding" });
+    await this.#note();
+    for (const location of locations) {
+      if (!(await this.#removeOnce(location))) await this.#addOnce({ ...location, body });
+      await this.#remove(location);
+    }
+    await this.#note();
   }
 
   /** From a controller before this one, and nobody has asked for it. */
@@ -146,17 +179,16 @@ export class HeldLocations {
   /** Brings a location in. `added`: it was not there. `error`: it is refused for good. */
   async #addOnce(location: CarriedLocation): Promise<{ added: boolean; error?: OpenNjetApiError }> {
     const key = locationKey(location);
-    const { rule, name } = location;
     // A removal that may still come would take away what is added now: first it has to be over.
     if (this.#held.get(key)?.state === "removing") await this.#remove(location);
     const { api, server } = this.parts;
     try {
       await this.#persist(() => api.add(server, location));
-      this.#held.set(key, { rule, name, state: "sure" });
+      this.#held.set(key, { ...named(location), state: "sure" });
       return { added: true };
     } catch (error) {
       if (error instanceof AlreadyExistsError) {
-        this.#held.set(key, { rule, name, state: "sure" });
+        this.#held.set(key, { ...named(location), state: "sure" });
         return { added: false };
       }
       if (!isDefinite(error)) throw error;
@@ -166,12 +198,11 @@ export class HeldLocations {
   }
 
   async #remove(location: Named): Promise<void> {
-    const { rule, name } = location;
     const key = locationKey(location);
-    this.#held.set(key, { rule, name, state: "removing" });
+    this.#held.set(key, { ...named(location), state: "removing" });
     await this.#removeOnce(location);
     this.#held.delete(key);
-    this.#removed.set(key, { rule, name, removed: this.parts.now() });
+    this.#removed.set(key, { ...named(location), removed: this.parts.now() });
   }
 
   /** True if it was there. */
@@ -212,7 +243,7 @@ export class HeldLocations {
     for (const [key, { removed }] of this.#removed) {
       if (removed < since || this.#removed.size > MOST_REMEMBERED) this.#removed.delete(key);
     }
-    const held = [...this.#held.values()].map(({ rule, name }): LedgerEntry => ({ rule, name }));
+    const held = [...this.#held.values()].map(named);
     await this.parts.ledger.write([...held, ...this.#removed.values()]);
   }
 }
@@ -220,4 +251,9 @@ export class HeldLocations {
 /** An answer that says for certain that nothing has changed, and that asking again changes nothing. */
 function isDefinite(error: unknown): error is OpenNjetApiError {
   return error instanceof OpenNjetApiError && !error.mayHaveApplied && !(error instanceof NotReachableError);
+}
+
+/** Without what else there is: a body is not kept. */
+function named({ rule, name, question }: Named): Named {
+  return { rule, name, question };
 }

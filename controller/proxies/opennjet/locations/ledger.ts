@@ -6,8 +6,12 @@
 import { randomBytes } from "node:crypto";
 import { open, readFile, rename, rm } from "node:fs/promises";
 import type { CarriedLocation } from "./location-set.js";
+import type { Question } from "./questions.js";
 
-export interface LedgerEntry extends Pick<CarriedLocation, "rule" | "name"> {
+/** What a location is known by, and asked for. */
+export type Named = Pick<CarriedLocation, "rule" | "name" | "question">;
+
+export interface LedgerEntry extends Named {
   /** When it was removed, in milliseconds of the clock; undefined where it is wanted. */
   removed?: number;
 }
@@ -67,7 +71,13 @@ export class FileLedger<T> implements Ledger<T> {
 
 export function isLedgerEntry(value: unknown): value is LedgerEntry {
   if (typeof value !== "object" || value === null) return false;
-  const { rule, name, removed } = value as Record<string, unknown>;
-  const known = (rule === "" || rule === "~") && typeof name === "string";
+  const { rule, name, question, removed } = value as Record<string, unknown>;
+  const known = (rule === "" || rule === "~") && typeof name === "string" && isQuestion(question);
   return known && (removed === undefined || typeof removed === "number");
+}
+
+function isQuestion(value: unknown): value is Question {
+  if (typeof value !== "object" || value === null) return false;
+  const { host, path } = value as Record<string, unknown>;
+  return typeof host === "string" && typeof path === "string";
 }

@@ -1,5 +1,4 @@
 /** The locations of all hosts, and the backends that they name: one set for each state of the model, whatever was before. */
-import { createHash } from "node:crypto";
 import type { HostPattern, HostRules } from "../../../../core-wasm/binding/source.js";
 import type { Upstream, UpstreamTransport } from "../../../model/types.js";
 import { UnsupportedError } from "../../plan-step.js";
@@ -7,16 +6,20 @@ import type { BalancerName } from "../parts.js";
 import { digest, type NamedRoute, routeIdentity } from "./backend-names.js";
 import { backendName, isNamedByObject } from "./backends.js";
 import { hashKey } from "./balancing-fields.js";
-import { all, conditionText, type Expression, equalTo, not } from "./expression.js";
+import { directive } from "./directives.js";
+import { all, any, conditionText, type Expression } from "./expression.js";
 import { type HostCase, hostCases } from "./host-cases.js";
 import { hostExpression, hostPlace } from "./hosts.js";
 import { answerBody, proxyBody } from "./location-body.js";
+import { answerLine, asksFor, lastPattern, NO_QUESTION, type Question, questionId, questionOf } from "./questions.js";
 
 /** A location as it is sent. Rule and name are its identity, and say its body too. */
 export interface CarriedLocation {
   rule: "" | "~";
   name: string;
   body: string;
+  /** Reaches this location and no other. */
+  question: Question;
 }
 
 /** The rules of a host pattern, ready to become locations. */
@@ -50,23 +53,38 @@ export type RouteNames = (route: string) => string;
 
 const UNNAMED: RouteNames = () => "";
 
+/** What the locations of a host depend on besides its rules. */
+export interface Surroundings {
+  /** Those of all hosts. */
+  patterns: Iterable<HostPattern>;
+  upstreams: UpstreamLookup;
+  balancer: BalancerName;
+  /** See questionFolder. */
+  folder: string;
+  /**
+   * Of another edition the same locations have other names. OpenNJet takes no location that its agent has, also where a worker never got it:
+   * under another name it is sent again, and is there before the other one goes.
+   */
+  edition: number;
+}
+
 /**
- * The locations of a host where there are these patterns. Throws UnsupportedError where they become too long among them, or
- * where an upstream asks for what a location can't have.
+ * The locations of a host. Throws UnsupportedError where they become too long among the others, or where an upstream asks for what a
+ * location can't have.
  */
 export function locationsOf(
   { rules, cases }: CarriedHost,
-  patterns: Iterable<HostPattern>,
-  upstreams: UpstreamLookup,
+  surroundings: Surroundings,
   names: RouteNames,
-  balancer: BalancerName = "own",
 ): CarriedLocation[] {
   const { pattern } = rules;
-  const host = hostExpression(pattern, patterns);
+  const host = hostExpression(pattern, surroundings.patterns);
   return cases.map((one) => {
     try {
-      const body = bodyOf(pattern, one, upstreams, names, balancer);
-      return pattern.kind === "default" ? lastResort(body) : conditional(all(host, one.when), body);
+      const body = `${answerLine(surroundings.folder)} ${bodyOf(pattern, one, surroundings, names)}`;
+      return pattern.kind === "default"
+        ? lastResort(body, surroundings)
+        : conditional(pattern, host, one.when, body, surroundings);
     } catch (error) {
       if (!(error instanceof UnsupportedError)) throw error;
       throw new UnsupportedError(`${one.resource}: ${error.message}`);
@@ -75,13 +93,10 @@ export function locationsOf(
 }
 
 /** The routes of a host whose backends have no names of their own. Throws as locationsOf does. */
-export function namedRoutesOf(
-  host: CarriedHost,
-  patterns: Iterable<HostPattern>,
-  upstreams: UpstreamLookup,
-  balancer: BalancerName = "own",
-): (NamedRoute & { upstream: string })[] {
-  const shapes = locationsOf(host, patterns, upstreams, UNNAMED, balancer);
+export function namedRoutesOf(host: CarriedHost, surroundings: Surroundings): (NamedRoute & { upstream: string })[] {
+  const { upstreams } = surroundings;
+  // In each edition a location is for the same requests.
+  const shapes = locationsOf(host, { ...surroundings, edition: 0 }, UNNAMED);
   return host.cases.flatMap(({ action, place }, i) => {
     if (action.kind !== "proxy" || isNamedByObject(action.upstream)) return [];
     const { upstream } = action;
@@ -109,9 +124,8 @@ export function backendsOf(
 function bodyOf(
   pattern: HostPattern,
   { action, place, route }: HostCase,
-  upstreams: UpstreamLookup,
+  { upstreams, balancer }: Surroundings,
   names: RouteNames,
-  balancer: BalancerName,
 ): string {
   if (action.kind !== "proxy") return answerBody(action);
   if (upstreams(action.upstream)?.sessionCookie !== undefined && !isNamedByObject(action.upstream)) {
@@ -145,31 +159,30 @@ function transportOf(upstream: string, upstreams: UpstreamLookup): UpstreamTrans
 }
 
 /**
- * A conditional location. The last comparison always holds, since a path begins with a slash: it makes the body part of the
- * name. So a location of another body is another location, which can be there before the old one goes.
+ * A conditional location, for requests that are no questions, and for the question for itself. The id is one of the body too: so a location
+ * of another body is another location, which can be there before the old one goes. What is compared most often tells the host, and stands
+ * first: OpenNJet tries one location after the other.
  */
-function conditional(when: Expression, body: string): CarriedLocation {
-  return { rule: "", name: conditionText(all(when, not(equalTo("uri", bodyDigest(body))))), body };
+function conditional(
+  pattern: HostPattern,
+  host: Expression,
+  when: Expression,
+  body: string,
+  { folder, edition }: Surroundings,
+): CarriedLocation {
+  const id = questionId(conditionText(all(host, NO_QUESTION, when)), body, edition);
+  const name = conditionText(all(host, any(all(NO_QUESTION, when), asksFor(id))));
+  return { rule: "", name, body, question: questionOf(pattern, id, folder) };
 }
 
-/** What no condition takes: OpenNJet looks at other locations after all conditional ones, at patterns before `location /`. No path begins
- * with the digest. */
-function lastResort(body: string): CarriedLocation {
-  return { rule: "~", name: `^(?!${bodyDigest(body)})`, body };
+/** What no condition takes: OpenNJet looks at other locations after all conditional ones, at patterns before `location /`. */
+function lastResort(body: string, { folder, edition }: Surroundings): CarriedLocation {
+  const id = questionId("", body, edition);
+  return { rule: "~", name: lastPattern(id, folder), body, question: questionOf({ kind: "default" }, id, folder) };
 }
 
-/**
- * The same location under another name, one for each edition; 0 is that of before. OpenNJet takes no location that its agent has, also
- * where a worker never got it: under another name it is sent again, and is there before the other one goes.
- */
-export function inEdition(location: CarriedLocation, edition: number): CarriedLocation {
-  const { rule, name } = location;
-  if (edition === 0) return location;
-  // What no path is, as in the names above.
-  if (rule !== "") return { ...location, name: `${name}(?!${edition})` };
-  return { ...location, name: `${name.slice(0, -1)} && $uri != ${edition})` };
-}
-
-function bodyDigest(body: string): string {
-  return createHash("sha256").update(body).digest("hex").slice(0, 12);
+/** What requests get that no location takes: what the last resort among these says, else what the server answers by itself. */
+export function bodyWithout(locations: readonly CarriedLocation[], folder: string): string {
+  const last = locations.find(({ rule }) => rule !== "");
+  return last?.body ?? `${answerLine(folder)} ${directive("return", "404")}`;
 }

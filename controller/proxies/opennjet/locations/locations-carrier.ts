@@ -5,19 +5,21 @@ import type { Plan } from "../../../reconcile/plan.js";
 import type { NginxRunner } from "../../nginx/nginx-proxy.js";
 import { PeerStates } from "../../peer-states.js";
 import type { Applied, Proxy as DrivenProxy, PeerStateChange } from "../../proxy.js";
-import { RequestRefusedError } from "../api/errors.js";
-import type { Backend, BackendsApi } from "../api/index.js";
+import type { BackendsApi } from "../api/index.js";
 import type { BalancerName } from "../parts.js";
 import { mergedHolders, type NameHolder } from "./backend-names.js";
-import { backendOf, isOwnName } from "./backends.js";
+import { CarriedBackends } from "./carried-backends.js";
 import { type Carried, type CarriedState, nothing } from "./carried-state.js";
-import type { HeldLocations } from "./held-locations.js";
+import type { Expected, HeldLocations } from "./held-locations.js";
 import type { Ledger } from "./ledger.js";
-import { type CarriedLocation, locationKey } from "./location-set.js";
-import { type DataPlane, isMarker } from "./marker.js";
-import { areWithWorkers } from "./marker-rounds.js";
+import { bodyWithout, type CarriedLocation, locationKey } from "./location-set.js";
+import { Looks } from "./looks.js";
+import { isMarker } from "./marker.js";
 import { type Outcome, PlannedState } from "./planned-state.js";
+import type { DataPlane } from "./questions.js";
 import { halfWay } from "./transition.js";
+import { untilAnswered } from "./until-answered.js";
+import { askWorkers, type Found, isRight, type WorkersQuestion } from "./worker-rounds.js";
 
 export interface LocationsCarrierParts {
   /** Called first of all; rejects with what is in the way. */
@@ -27,8 +29,8 @@ export interface LocationsCarrierParts {
   backends: Pick<BackendsApi, "post" | "list">;
   /** Whose they are; `own` without. */
   balancer?: BalancerName;
-  /** See markerFolder. */
-  markers: string;
+  /** See questionFolder. */
+  folder: string;
   /** The names that routes have, kept over restarts of the controller. */
   names: Ledger<NameHolder>;
   plane: DataPlane;
@@ -47,22 +49,21 @@ export interface LocationsCarrierParts {
 export const DEFAULT_MAX_LOCATIONS = 300;
 /** Milliseconds between looks whether OpenNJet still has all of it. */
 const LOOK = 5_000;
-/** Milliseconds between tries to reach an OpenNJet that does not answer. */
-const FIRST_WAIT = 100;
-const LONGEST_WAIT = 5_000;
+/** Processes, for each worker, whose turn at looks is known: workers may be replaced. */
+const TURNS = 4;
+
 /**
  * Routes as dynamic locations of OpenNJet, upstreams as backends of its Lua balancer. Everything happens in turn: plans,
  * states of peers, and looks for what was lost. Backends are there before the locations that name them, and go after them.
  */
 export class LocationsCarrier implements DrivenProxy {
   readonly #peerStates = new PeerStates();
+  readonly #backends: CarriedBackends;
+  readonly #looks: Looks;
   readonly #runner: NginxRunner;
   #held: HeldLocations | undefined;
   #state: CarriedState;
   #carried: Carried | undefined;
-  #posted: readonly Backend[] | undefined;
-  /** Backends from before this controller: locations from before may name them. */
-  #inherited: readonly Backend[] = [];
   #noted: readonly NameHolder[] = [];
   #generation = "";
   #completed = false;
@@ -71,11 +72,11 @@ export class LocationsCarrier implements DrivenProxy {
   #turn: Promise<unknown> = Promise.resolve();
   #timer: NodeJS.Timeout | undefined;
   #looking = false;
-  /** Looks in a row at which something was missing. */
-  #missed = 0;
 
   constructor(private readonly parts: LocationsCarrierParts) {
-    this.#state = nothing(parts.balancer ?? "own", parts.markers);
+    this.#state = nothing(parts.balancer ?? "own", parts.folder);
+    this.#backends = new CarriedBackends({ ...parts, peerStates: this.#peerStates });
+    this.#looks = new Looks(TURNS * parts.plane.workers());
     this.#runner = parts.makeRunner(() => this.#restarted());
   }
 
@@ -115,7 +116,7 @@ export class LocationsCarrier implements DrivenProxy {
   complete(): Promise<void> {
     return this.#inTurn(async () => {
       this.#completed = true;
-      this.#inherited = [];
+      this.#backends.forgetInherited();
       await this.#reach(this.#planned({ generation: this.#generation, full: false, steps: [] }, 0));
     });
   }
@@ -124,7 +125,7 @@ export class LocationsCarrier implements DrivenProxy {
     for (const state of states) this.#peerStates.set(state);
     if (states.length === 0) return;
     this.#inTurn(async () => {
-      if (this.#carried !== undefined) await this.#persist(() => this.#post(this.#carried as Carried, this.#state));
+      if (this.#carried !== undefined) await this.#post(this.#carried, this.#state);
     }).catch((error: unknown) => this.parts.logger.error("opennjet did not take states of peers", { error }));
   }
 
@@ -145,18 +146,19 @@ export class LocationsCarrier implements DrivenProxy {
   /** Brings OpenNJet to a state; what it refuses is left out, with its failure. `repairs`: where workers do not come to have it. */
   async #reach(planned: PlannedState, repairs = true): Promise<Outcome> {
     const held = this.#opened();
+    const had = new Map(held.expected().map(({ location, isThere }) => [locationKey(location), isThere]));
     for (;;) {
       const outcome = planned.outcome();
       const { carried, state } = outcome;
       // Noted before a name can mean what it says: who comes after us has to know.
       await this.#persist(() => this.#note(mergedHolders(this.#noted, state.names)));
       // Those of before stay until no location names them any more.
-      await this.#persist(() => this.#post(carried, state, this.#posted));
+      await this.#post(carried, state, true);
       let before = this.#carried?.locations ?? [];
-      const both = halfWay(before, carried.locations, state.markers);
+      const both = halfWay(before, carried.locations, state.folder);
       let refused = both && (await this.#persist(() => held.reach(both, true)));
       if (both !== undefined && refused === undefined) {
-        await this.#isWithWorkers(both, { before: before.find(isMarker) });
+        await this.#ask(both, { before: before.find(isMarker) });
         before = both;
       }
       refused ??= await this.#persist(() => held.reach(carried.locations, !this.#completed));
@@ -169,47 +171,35 @@ export class LocationsCarrier implements DrivenProxy {
       const names = this.#completed ? state.names : mergedHolders(this.#state.names, state.names);
       this.#state = { ...state, names };
       this.#carried = carried;
-      const marker = before.find(isMarker);
-      const changed = marker?.name !== carried.locations.find(isMarker)?.name;
-      if (changed && !(await this.#isWithWorkers(carried.locations, { before: marker }))) {
-        if (repairs) await this.#repair(false);
-        else this.parts.logger.warn("not all workers of opennjet show that they have all locations");
+      const [old, marker] = [before.find(isMarker), carried.locations.find(isMarker)];
+      const isMarked = old?.name !== marker?.name;
+      const changed = held.expected().filter(({ location, isThere }) => had.get(locationKey(location)) !== isThere);
+      if (isMarked || changed.length > 0) {
+        const about = { before: isMarked ? old : undefined, expectedOf: () => changed };
+        const found = await this.#ask(carried.locations, about);
+        if (repairs && !isRight(found)) await this.#mend(found);
+        else this.#suspect(found);
       }
-      await this.#persist(() => this.#post(carried, state));
+      await this.#post(carried, state);
       await this.#persist(() => this.#note(names));
       if (this.#completed) this.#settled = true;
       return outcome;
     }
   }
 
-  /** Sends backends where they differ; `besides`: those that are to stay as well. */
-  async #post(carried: Carried, state: CarriedState, besides = this.#inherited): Promise<void> {
-    const backends = new Map(besides.map((backend) => [backend.name, backend]));
-    for (const [name, key] of carried.backends) {
-      const states = new Map(this.#peerStates.of(key).map((one) => [`${one.address} ${one.port}`, one.state]));
-      const stateOf = (address: string, port: number) => states.get(`${address} ${port}`);
-      backends.set(name, backendOf(name, state.upstreams.get(key), stateOf, state.balancer));
-    }
-    const wanted = [...backends.values()].sort((a, b) => (a.name < b.name ? -1 : 1));
-    if (isDeepStrictEqual(wanted, this.#posted)) return;
-    const { late, failures } = await this.parts.backends.post(wanted);
-    if (late.length > 0) this.parts.logger.warn("workers are late with backends", { workers: late });
-    for (const failure of failures) this.parts.logger.warn("the balancer refused a backend", { ...failure });
-    this.#posted = wanted;
+  async #post(carried: Carried, state: CarriedState, withPosted = false): Promise<void> {
+    await this.#persist(() => this.#backends.post(carried, state, withPosted));
   }
 
   /** Takes over what a controller before this one has posted, and the names that it gave. */
   async #inherit(): Promise<void> {
-    const { backends, names } = this.parts;
-    this.#noted = await names.read();
+    this.#noted = await this.parts.names.read();
     this.#state = { ...this.#state, names: this.#noted };
-    const posted = await this.#persist(() => backends.list());
-    this.#inherited = posted.filter(({ name }) => isOwnName(name));
-    this.#posted = this.#inherited;
+    await this.#persist(() => this.#backends.inherit());
   }
 
   #planned(plan: Plan, maxLocations: number): PlannedState {
-    return new PlannedState(this.#state, plan, maxLocations, new Set(this.#posted?.map(({ name }) => name)));
+    return new PlannedState(this.#state, plan, maxLocations, this.#backends.names);
   }
 
   async #note(names: readonly NameHolder[]): Promise<void> {
@@ -218,35 +208,72 @@ export class LocationsCarrier implements DrivenProxy {
     this.#noted = names;
   }
 
-  /** See areWithWorkers. */
-  async #isWithWorkers(
+  /** What workers say of a set, and of what else is expected of them; see askWorkers. */
+  async #ask(
     locations: readonly CarriedLocation[],
-    { before, looks = false }: { before?: CarriedLocation; looks?: boolean } = {},
-  ): Promise<boolean> {
+    { before, looks = false, expectedOf = () => [] }: Partial<WorkersQuestion> & { looks?: boolean } = {},
+  ): Promise<Found> {
     const marker = locations.find(isMarker);
-    if (marker === undefined) return true;
-    const isFirst = this.#completed && !this.#settled;
-    const patience = looks ? "look" : isFirst ? "start" : "change";
+    if (marker === undefined) return { isLate: false, wrong: [] };
+    const patience = looks ? "look" : this.#settled ? "change" : "start";
     const gaveUp = () => this.#closing !== undefined;
-    return await areWithWorkers(this.parts, { marker, before, patience, gaveUp });
+    return await askWorkers(this.parts, { marker, before, patience, expectedOf, gaveUp });
+  }
+
+  /** What is wrong stays so, for now. */
+  #suspect(found: Found): void {
+    this.#looks.suspect(found.wrong);
+    if (!isRight(found)) this.parts.logger.warn("not all workers of opennjet show that they have all locations");
+  }
+
+  /** Brings back what a worker lacks, and takes away what it has kept. */
+  async #mend({ isLate, wrong }: Found): Promise<void> {
+    if (isLate) return await this.#repair(false);
+    const { logger } = this.parts;
+    const held = this.#opened();
+    const of = (isThere: boolean) => wrong.filter((one) => one.isThere === isThere).map(({ location }) => location);
+    const [missing, kept] = [of(true), of(false)];
+    logger.warn("a worker of opennjet has lost changes of locations", { missing: missing.length, kept: kept.length });
+    const body = bodyWithout(this.#carried?.locations ?? [], this.#state.folder);
+    if (kept.length > 0) await this.#persist(() => held.takeAway(kept, body));
+    const agentHad = await this.#persist(() => held.bringBack(missing));
+    if (agentHad.length > 0) await this.#renew();
+    let found = await this.#askAgain(wrong);
+    if (agentHad.length === 0 && found.wrong.some(({ isThere }) => isThere)) {
+      // The agent has sent it, and a worker has not taken it again.
+      await this.#renew();
+      found = await this.#askAgain(wrong);
+    }
+    this.#suspect(found);
+  }
+
+  /** What workers say of the same locations as they are to be now. */
+  async #askAgain(before: readonly Expected[]): Promise<Found> {
+    const keys = new Set(before.map(({ location }) => locationKey(location)));
+    const expected = this.#opened()
+      .expected()
+      .filter(({ location }) => keys.has(locationKey(location)));
+    return await this.#ask(this.#carried?.locations ?? [], { expectedOf: () => expected });
   }
 
   /** Sends all that is wanted once more. `fresh`: OpenNJet has begun with nothing. */
   async #repair(fresh: boolean): Promise<void> {
     const carried = this.#carried;
     if (carried === undefined) return;
-    this.#posted = undefined;
-    await this.#persist(() => this.#post(carried, this.#state));
-    const repaired = await this.#persist(() => this.#opened().verify(!fresh));
+    const held = this.#opened();
+    this.#backends.forgetPosted();
+    await this.#post(carried, this.#state);
+    const repaired = await this.#persist(() => held.verify(!fresh));
     if (repaired > 0) this.parts.logger.info("locations of opennjet were brought back", { repaired });
-    if (!(await this.#isWithWorkers(carried.locations))) await this.#renew();
+    const wanted = held.expected().filter(({ isThere }) => isThere);
+    if (!isRight(await this.#ask(carried.locations, { expectedOf: () => wanted }))) await this.#renew();
   }
 
   /** Gives all locations another name: what a worker has never got, though the agent has it, is sent anew. */
   async #renew(): Promise<void> {
-    const names = new Set(this.#posted?.map(({ name }) => name));
     const plan = { generation: this.#generation, full: false, steps: [] };
     this.parts.logger.warn("locations of opennjet are made anew: a worker does not have them");
+    const { names } = this.#backends;
     await this.#reach(new PlannedState(this.#state, plan, 0, names, this.#state.edition + 1), false);
   }
 
@@ -261,12 +288,13 @@ export class LocationsCarrier implements DrivenProxy {
     if (this.#looking || this.#carried === undefined || this.#closing !== undefined) return;
     this.#looking = true;
     this.#inTurn(async () => {
-      const locations = this.#carried?.locations ?? [];
-      const lost = !(await this.#isWithWorkers(locations, { looks: true })) || (await this.#hasLostBackends());
-      this.#missed = lost ? this.#missed + 1 : 0;
-      // A worker that hangs is not to be sent everything at each look: at the first, second, fourth, eighth.
-      const isTime = (this.#missed & (this.#missed - 1)) === 0;
-      if (lost && isTime && this.#closing === undefined) await this.#repair(false);
+      const expectedOf = this.#looks.of(this.#opened().expected());
+      const found = await this.#ask(this.#carried?.locations ?? [], { looks: true, expectedOf });
+      this.#looks.suspect(found.wrong);
+      const hasLost = await this.#backends.hasLost();
+      if (!this.#looks.isDue(isRight(found) && !hasLost) || this.#closing !== undefined) return;
+      if (hasLost) await this.#repair(false);
+      else await this.#mend(found);
     })
       .catch((error: unknown) => this.parts.logger.warn("opennjet could not be looked at", { error }))
       .finally(() => {
@@ -274,24 +302,9 @@ export class LocationsCarrier implements DrivenProxy {
       });
   }
 
-  async #hasLostBackends(): Promise<boolean> {
-    const names = new Set((await this.parts.backends.list()).map(({ name }) => name));
-    return this.#posted?.some(({ name }) => !names.has(name)) === true;
-  }
-
-  /** Does something until OpenNJet has answered, or we are to stop. */
-  async #persist<T>(work: () => Promise<T>): Promise<T> {
-    const { logger, wait } = this.parts;
-    for (let pause = FIRST_WAIT; ; pause = Math.min(LONGEST_WAIT, pause * 2)) {
-      try {
-        return await work();
-      } catch (error) {
-        // The same will be refused again.
-        if (this.#closing !== undefined || (error instanceof RequestRefusedError && error.status === 400)) throw error;
-        if (pause >= LONGEST_WAIT / 2) logger.warn("opennjet does not take a change yet; it is tried again", { error });
-        await wait(pause);
-      }
-    }
+  /** See untilAnswered. */
+  #persist<T>(work: () => Promise<T>): Promise<T> {
+    return untilAnswered({ ...this.parts, gaveUp: () => this.#closing !== undefined }, work);
   }
 
   #opened(): HeldLocations {

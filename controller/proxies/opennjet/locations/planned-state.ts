@@ -69,9 +69,9 @@ export class PlannedState {
   /** The state, and what it is for OpenNJet. */
   outcome(): Outcome {
     const { edition, before } = this;
-    const { balancer, markers } = before;
+    const { balancer, folder } = before;
     for (;;) {
-      const all = { hosts: this.#hosts, waiting: this.#waiting, ...this.#needed(), edition, balancer, markers };
+      const all = { hosts: this.#hosts, waiting: this.#waiting, ...this.#needed(), edition, balancer, folder };
       const made = carry({ ...all, names: this.#names }, this.taken);
       if (!("failed" in made)) {
         const { carried, names } = made;

@@ -14,15 +14,18 @@ import { isMarker, markerOf } from "./marker.js";
 
 type Named = Pick<CarriedLocation, "rule" | "name">;
 
-export interface Transition {
+export interface Transition<T> {
   /** In this order. */
   add: CarriedLocation[];
   /** After all that was added, in this order. */
-  remove: Named[];
+  remove: T[];
 }
 
 /** `before`: what is there, by its key; `after`: what is to be there. */
-export function transition(before: ReadonlyMap<string, Named>, after: readonly CarriedLocation[]): Transition {
+export function transition<T extends Named>(
+  before: ReadonlyMap<string, T>,
+  after: readonly CarriedLocation[],
+): Transition<T> {
   const wanted = new Set(after.map(locationKey));
   const add = after.filter((location) => !before.has(locationKey(location)));
   const remove = [...before].filter(([key]) => !wanted.has(key)).map(([, location]) => location);
@@ -32,25 +35,25 @@ export function transition(before: ReadonlyMap<string, Named>, after: readonly C
 
 /**
  * Changes that OpenNJet's broker keeps for a worker that is behind: 20 under way and 1,000 that wait. It drops what is more, and nobody
- * hears of it.
+ * hears of it. Each half of a way has room: there are no more than 900 locations (`--max-locations`).
  */
 const MOST_CHANGES = 1_000;
 
 /**
- * The set half-way, with all that is in either: undefined where the whole way has no more changes than a worker may be behind. `markers`:
- * see markerFolder.
+ * The set half-way, with all that is in either: undefined where the whole way has no more changes than a worker may be behind. `folder`:
+ * see questionFolder.
  */
 export function halfWay(
   before: readonly CarriedLocation[],
   after: readonly CarriedLocation[],
-  markers: string,
+  folder: string,
 ): CarriedLocation[] | undefined {
   const wanted = new Set(after.map(locationKey));
   const leaving = before.filter((location) => !wanted.has(locationKey(location)));
   const staying = before.length - leaving.length;
   if (leaving.length + after.length - staying <= MOST_CHANGES) return undefined;
   const all = [...after, ...leaving].filter((location) => !isMarker(location));
-  return [...all, markerOf(all.map(locationKey), markers)];
+  return [...all, markerOf(all.map(locationKey), folder)];
 }
 
 function rank(location: Named): number {
