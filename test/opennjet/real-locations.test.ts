@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { beforeAll, describe, expect, it } from "vitest";
 import { nativeCore } from "../../controller/proxies/nginx/parts.js";
 import { MARKER_HOST, markerFolder } from "../../controller/proxies/opennjet/locations/marker.js";
-import { usableCores } from "../../controller/proxies/opennjet/usable-cores.js";
+import { usableCores } from "../../controller/proxies/usable-cores.js";
 import { put, startRun } from "../cli/cli-support.js";
 import { ingress, service } from "../cli/objects.js";
 import { HOST, namedPeer, shopFolder } from "../cli/shop.js";
