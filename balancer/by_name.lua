@@ -1,10 +1,15 @@
 --- Locations of somebody else's configuration that set `$proxy_upstream_name` and pass to `upstream_balancer`: the name is the
 -- key of an upstream, or what `by_name.resolve` knows.
-local ngx = ngx or njt
+local get_request = require("resty.core.base").get_request
 local follower = require "balancer.state.follower"
 local requests = require "balancer.requests"
 local upstreams = require "balancer.upstreams"
+local variables = require "balancer.variables"
 local worker = require "balancer.worker"
+
+local NAME = variables.name "proxy_upstream_name"
+--- What the core has chosen last.
+local choice = {}
 
 local by_name = {}
 
@@ -18,21 +23,20 @@ end
 function by_name.choose(record)
   follower.catch_up()
   record = record or requests.begin()
-  record.special = true
-  -- Whether a client may leave HTTP is said by the location.
-  record.upgrades = ngx.var.http_upgrade ~= nil
-  local name = ngx.var.proxy_upstream_name
+  record.by_name = true
+  local name = variables.text(get_request(), NAME)
   local key, hash, picked
   if name then key, hash, picked = by_name.resolve(name) end
   local upstream = key and upstreams.get(key)
-  local choice = upstream and worker.table:pick_peer(key, hash, record.tried, worker.random(), worker.now(), {})
-  if not choice then
-    record.failure = 503
+  if not upstream or not worker.table:pick_peer(key, hash, record.tried, worker.random(), worker.now(), choice) then
+    record.special, record.failure = true, 503
     return nil
   end
-  record.upstream, record.token, record.peer, record.session = upstream, choice.token, choice.peer, choice.session
-  record.hash, record.picked = hash, picked
-  if picked then picked(record, false) end
+  record.upstream, record.token, record.peer, record.hash = upstream, choice.token, choice.peer, hash or false
+  if picked then
+    record.special, record.picked = true, picked
+    picked(record, false)
+  end
   return record
 end
 

@@ -67,15 +67,17 @@ local function observe(times, seconds, now)
   times.taken = taken < LAST_TAKEN and taken + 1 or KEPT
 end
 
-local function add_code(counts, status)
+--- The class of a status, 0 for one that is none: `codes` has a place for them as well, which nobody reads.
+function count.class_of(status)
   local digit = (status - status % 100) / 100
-  if digit >= 1 and digit <= MOST_CODES then counts.codes[digit] = counts.codes[digit] + 1 end
+  return digit >= 1 and digit <= MOST_CODES and digit or 0
 end
 
-local function add(counts, status, received, sent, seconds, now)
+--- Adds a request or attempt by its class of status.
+local function add(counts, class, received, sent, seconds, now)
   counts.received = counts.received + received
   counts.sent = counts.sent + sent
-  add_code(counts, status)
+  counts.codes[class] = counts.codes[class] + 1
   observe(counts.requests, seconds, now)
 end
 
@@ -123,8 +125,9 @@ function count.forget_upstream(key)
   peers[key] = nil
 end
 
---- A request has ended. `host`: as its decision names it, nil where none has decided. Times in seconds, sizes in bytes.
-function count.request(host, status, received, sent, seconds, now)
+--- A request has ended. `host`: as its decision names it, nil where none has decided. `class`: see class_of. Times in seconds, sizes in
+-- bytes.
+function count.request(host, class, received, sent, seconds, now)
   total = total + 1
   local counts = hosts[host or NO_HOST]
   if not counts then
@@ -138,7 +141,7 @@ function count.request(host, status, received, sent, seconds, now)
       counts = gone
     end
   end
-  add(counts, status, received, sent, seconds, now)
+  add(counts, class, received, sent, seconds, now)
 end
 
 --- Counts of a peer, made by its first request.
@@ -157,14 +160,15 @@ function count.peer(key, id)
 end
 
 --- An attempt that was not the last one.
-function count.attempt(counts, status, seconds, now)
-  add_code(counts.counts, status)
+function count.attempt(counts, class, seconds, now)
+  local codes = counts.counts.codes
+  codes[class] = codes[class] + 1
   observe(counts.responses, seconds, now)
 end
 
 --- The last attempt of a request, for which the request counts.
-function count.last_attempt(counts, status, received, sent, seconds, response, now)
-  add(counts.counts, status, received, sent, seconds, now)
+function count.last_attempt(counts, class, received, sent, seconds, response, now)
+  add(counts.counts, class, received, sent, seconds, now)
   observe(counts.responses, response, now)
 end
 

@@ -4,6 +4,7 @@ local jit_options = require "jit.opt"
 local control = require "balancer.control"
 local native = require "balancer.core.native"
 local journal = require "balancer.state.journal"
+local store = require "balancer.state.store"
 
 local balancer = {}
 
@@ -24,6 +25,7 @@ function balancer.init(options)
   local loaded, why = native.load(options.library)
   if not loaded then error("the native core can't be loaded: " .. why, 0) end
   control.open(options.token)
+  store.open(loaded)
   journal.restore(options.journal)
   require("balancer.request_headers").open(loaded)
   require "balancer.worker"

@@ -10,9 +10,10 @@ local worker = require "balancer.worker"
 local gmatch = string.gmatch
 local var = ngx.var
 local ngx_now, start_time = ngx.now, ngx.req.start_time
+local class_of = count.class_of
 local finish, recycle = requests.finish, requests.recycle
-local get_request, number_of = base.get_request, variables.number
-local RECEIVED, SENT = variables.name "request_length", variables.name "bytes_sent"
+local get_request, number_of, numbers_of = base.get_request, variables.number, variables.numbers
+local SIZES = variables.list("request_length", "bytes_sent")
 local RESPONSE_TIME = variables.name "upstream_response_time"
 
 local log = {}
@@ -42,14 +43,21 @@ local function has_failed(record, status)
   return last == 502 or last == 504
 end
 
-local function count_attempts(record, r, status, received, sent, seconds, now)
+--- Seconds that the only attempt took. NGINX knows, but says it as a text. Where the request ended with the head of the answer or when
+-- the attempt began, by NGINX's clock, there is no need to ask.
+local function response_of(record, r, now)
+  local began = record.began
+  -- The clock of the system may have gone back.
+  if now >= began and (now == began or now == record.headed) then return now - began end
+  return number_of(r, RESPONSE_TIME)
+end
+
+local function count_attempts(record, r, class, received, sent, seconds, now)
   local upstream = record.upstream
   local key = upstream.key
   local counts = count.peer(key, record.peer.id)
   if not record.special then
-    -- The peer can't have taken longer than the whole request.
-    local response = seconds > 0 and number_of(r, RESPONSE_TIME) or 0
-    count.last_attempt(counts, status, received, sent, seconds, response, now)
+    count.last_attempt(counts, class, received, sent, seconds, response_of(record, r, now), now)
     return
   end
   local statuses, times = {}, {}
@@ -58,9 +66,9 @@ local function count_attempts(record, r, status, received, sent, seconds, now)
   local last = record.attempts
   for i = 1, last - 1 do
     local peer = record.tried_peers[i]
-    count.attempt(count.peer(key, peer.id), statuses[i] or 0, times[i] or 0, now)
+    count.attempt(count.peer(key, peer.id), class_of(statuses[i] or 0), times[i] or 0, now)
   end
-  count.last_attempt(counts, status, received, sent, seconds, number >= last and times[last] or seconds, now)
+  count.last_attempt(counts, class, received, sent, seconds, number >= last and times[last] or seconds, now)
 end
 
 --- Ends a request.
@@ -72,9 +80,11 @@ function log.run()
   local seconds = now - start_time()
   if seconds < 0 then seconds = 0 end
   local r = get_request()
-  local received, sent = number_of(r, RECEIVED), number_of(r, SENT)
+  local sizes = numbers_of(r, SIZES)
+  local received, sent = sizes[0], sizes[1]
   local origin = record and record.decided
-  count.request(origin and origin.host, status, received, sent, seconds, now)
+  local class = class_of(status)
+  count.request(origin and origin.host, class, received, sent, seconds, now)
   if not record then return end
   if record.waits_in then queue.abandon(record) end
   local upstream = record.upstream
@@ -83,7 +93,7 @@ function log.run()
     worker.table:peer_done(token, record.attempts > 0 and has_failed(record, status), now * 1000)
     if upstream and upstream.queued then queue.place_free(upstream.key) end
   end
-  if upstream and record.attempts > 0 and record.peer then count_attempts(record, r, status, received, sent, seconds, now) end
+  if upstream and record.attempts > 0 and record.peer then count_attempts(record, r, class, received, sent, seconds, now) end
   recycle(record)
 end
 

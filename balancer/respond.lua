@@ -1,14 +1,18 @@
 --- The header filter: refuses answers of an upstream that NGINX can't pass on as one, and changes the others as the decision
 -- says, the session cookie included.
 local ngx = ngx or njt
+local base = require "resty.core.base"
 local answers = require "balancer.answers"
 local error_pages = require "balancer.error_pages"
 local headers = require "balancer.headers"
 local requests = require "balancer.requests"
 local session_cookie = require "balancer.session_cookie"
+local variables = require "balancer.variables"
 
 local http_version = ngx.req.http_version
-local current = requests.current
+local ngx_now = ngx.now
+local current, get_request, has_variable = requests.current, base.get_request, variables.find
+local PEERS_UPGRADE = variables.name "upstream_http_upgrade"
 
 local respond = {}
 
@@ -42,18 +46,28 @@ local function put_page(record)
   record.page_body = bodiless and "" or body
 end
 
+--- True where a client may leave HTTP. Of a location that names its upstream, the location says so: with the header that it sends on.
+local function may_switch(record)
+  if record.by_name then return ngx.var.http_upgrade ~= nil end
+  return record.upgrades
+end
+
 function respond.run()
   local record = current()
   if not record or record.failure or record.attempts == 0 then return end
+  record.headed = ngx_now()
   local status = ngx.status
   -- HTTP/0.9 has no status, for which NGINX says 9.
-  if not record.special and status >= LEAST_STATUS and status <= MOST_STATUS then return end
-  local is_http = http_version() ~= 0.9
-  if not is_http or status > MOST_STATUS or status < LEAST_STATUS and not (status == SWITCHING and record.upgrades) then
+  local is_common = status >= LEAST_STATUS and status <= MOST_STATUS
+  local special = record.special
+  if is_common and not special and not record.by_name then return end
+  local is_http = is_common or http_version() ~= 0.9
+  if not is_http or status > MOST_STATUS or status < LEAST_STATUS and not (status == SWITCHING and may_switch(record)) then
     return refuse(record, is_http)
   end
   -- About the connection to the peer; HTTP/2 clients break off over it. `location /` hides it by itself.
-  if record.special and status ~= SWITCHING and ngx.var.upstream_http_upgrade then ngx.header["Upgrade"] = nil end
+  if status ~= SWITCHING and has_variable(get_request(), PEERS_UPGRADE) then ngx.header["Upgrade"] = nil end
+  if not special then return end
   if record.pages and error_pages.find(record.pages, status) then return put_page(record) end
   local decision = record.decision
   local cookie = record.upstream and record.upstream.cookie

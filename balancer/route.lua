@@ -18,11 +18,11 @@ local worker = require "balancer.worker"
 local find, gsub, match = string.find, string.gsub, string.match
 local var = ngx.var
 local get_request = base.get_request
-local find_variable, text_of = variables.find, variables.text
+local find_variable, find_all, text_of = variables.find, variables.find_all, variables.text
 local catch_up = follower.catch_up
-local read_headers, header_among = request_headers.read, request_headers.among
 local begin, upstream_of = requests.begin, upstreams.get
-local new_decision = RoutingTable.new_decision
+local new_decision, decide_bytes = RoutingTable.new_decision, RoutingTable.decide_bytes
+local now, random = worker.now, worker.random
 
 local route = {
   --- Bytes of a body where an upstream sets no limit; 0: any number.
@@ -35,9 +35,10 @@ local route = {
 local LONGEST_TARGET = 8192
 local SLASH, SPACE = 47, 32
 
-local HOST, TARGET = variables.name "http_host", variables.name "request_uri"
-local LINE, CONNECTION, GIVEN_ID, ID =
-  variables.name "request", variables.name "http_connection", variables.name "http_x_request_id", variables.name "njet_id"
+local HOST_AND_TARGET = variables.list("http_host", "request_uri")
+local LINE, ID = variables.name "request", variables.name "njet_id"
+--- What the client says with X-Request-ID and with Connection.
+local said_by_client = request_headers.pair("x-request-id", "connection")
 
 --- The target of a request line in absolute form; nil for any other. NGINX leaves the host out of `$request_uri`, which then may
 -- begin with `?`. With HTTP/1 it is a part of the line, and of all targets only those in absolute form have no space before that part.
@@ -50,12 +51,19 @@ local function absolute_target(r, target)
   return whole and find(whole, "^%a[%w+.-]*://") and whole or nil
 end
 
---- Decides a request by its host and target, as they stand in NGINX's memory.
+--- Host and target of a request, as they stand in NGINX's memory, each with its length.
+local function host_and_target(r)
+  local found = find_all(r, HOST_AND_TARGET)
+  local host, target = found[0], found[1]
+  return host.bytes, host.length, target.bytes, target.length
+end
+
+--- Decides a request by its host and target.
 local function decide(record, r, host, host_length, target, target_length)
   local absolute = absolute_target(r, target)
   if absolute then target, target_length = absolute, #absolute end
-  local decision, why = worker.table:decide_bytes(host or "", host_length, target, target_length, record.https, record.random,
-    worker.now(), facts, record.decision)
+  local decision, why = decide_bytes(worker.table, host, host_length, target, target_length, record.https, record.random, now(), facts,
+    record.decision)
   if decision then
     record.absolute = absolute or false
     return decision
@@ -75,13 +83,6 @@ local function give_id(r)
   if id then variables.set(r, ID, id, request_ids.LENGTH) end
 end
 
---- What the client says with X-Request-ID and with Connection.
-local function said_by_client(r)
-  local count = read_headers(r)
-  if count then return header_among(count, "x-request-id"), header_among(count, "connection") end
-  return text_of(r, GIVEN_ID), text_of(r, CONNECTION)
-end
-
 --- Notes what was decided, for the phases after this.
 local function take(record, decision)
   record.token = decision.token
@@ -91,8 +92,7 @@ end
 
 local function decide_anew(record)
   local r = get_request()
-  local host, host_length = find_variable(r, HOST)
-  return decide(record, r, host, host_length, find_variable(r, TARGET))
+  return decide(record, r, host_and_target(r))
 end
 
 --- Decides anew for a request that waits: false if every peer of that upstream is still busy.
@@ -190,7 +190,7 @@ local function act(record, decision)
     local queued = upstream and upstream.queued
     if queued and (decision.busy or decision.token and queue.is_waited(key)) then
       -- Nobody overtakes who waits.
-      if decision.token then worker.table:peer_done(decision.token, false, worker.now()) end
+      if decision.token then worker.table:peer_done(decision.token, false, now()) end
       if not wait(record, key) then
         record.special = true
         return answers.page(502, record.pages)
@@ -210,14 +210,13 @@ function route.run(https)
   catch_up()
   local record = begin()
   local r = get_request()
-  local host, host_length = find_variable(r, HOST)
+  local host, host_length, target, target_length = host_and_target(r)
   if host_length == 0 then
     local protocol = var.server_protocol
     -- HTTP/0.9 has no version at all.
     if not protocol or protocol == "" then return answers.page(505) end
     if protocol ~= "HTTP/1.0" then return answers.refuse(400) end
   end
-  local target, target_length = find_variable(r, TARGET)
   if target_length > LONGEST_TARGET then return answers.refuse(414) end
   local decision = record.decision
   if not decision then
@@ -225,7 +224,7 @@ function route.run(https)
     record.decision = decision
   end
   record.https = https
-  record.random = worker.random()
+  record.random = random()
   if not decide(record, r, host, host_length, target, target_length) then return answers.page(500) end
   return act(record, decision)
 end

@@ -5,6 +5,9 @@
 --   variables.open(library)            in `init_worker`; `library` is the native core, see balancer.core.native
 --   variables.choose(r)                how values are read, see below; the first request that asks for one calls it
 --   variables.find(r, name)            -> address and length of the value; nil and 0 where the variable has none
+--   variables.list(text, ...)          -> some names, for the two below; made once and kept
+--   variables.find_all(r, list)        -> texts, the first at 0, each {bytes, length} as `find` has them. They stand in the list
+--   variables.numbers(r, list)         -> numbers, the first at 0. They stand in the list
 --   variables.text(r, name)            -> the value as a string, or nil
 --   variables.number(r, name)          -> the number that the value begins with, such as 12 or 0.003; 0 where there is none
 --   variables.set(r, name, bytes, length)  NGINX copies the bytes
@@ -17,10 +20,11 @@
 local ngx = ngx or njt
 local bit = require "bit"
 local ffi = require "ffi"
--- Declares the functions of the Lua module.
+-- Declare functions of the Lua module, and of the native core.
 require "resty.core.var"
+require "balancer.core.native"
 
-local C, new, text_of, typeof = ffi.C, ffi.new, ffi.string, ffi.typeof
+local C, cast, new, text_of, typeof = ffi.C, ffi.cast, ffi.new, ffi.string, ffi.typeof
 local band = bit.band
 
 local variables = {}
@@ -31,16 +35,10 @@ function variables.native(name)
   return fine and found or C["njt_http_lua_ffi_" .. name]
 end
 
--- ngx_str_t with the hash of its text behind it, and ngx_http_variable_value_t, whose first word has the length in its lower bits. A
--- VM that runs without a cache of Lua code comes here again.
-if not pcall(typeof, "njk_variable_name") then
-  ffi.cdef [[
-    typedef struct { size_t length; const char *bytes; uintptr_t hash; } njk_variable_name;
-    typedef struct { uint32_t length_and_marks; unsigned char *bytes; } njk_variable_value;
-    njk_variable_value *ngx_http_get_variable(void *request, const njk_variable_name *name, uintptr_t hash);
-    njk_variable_value *njt_http_get_variable(void *request, const njk_variable_name *name, uintptr_t hash);
-  ]]
-end
+ffi.cdef [[
+  njk_variable_value *ngx_http_get_variable(void *request, const njk_variable_name *name, uintptr_t hash);
+  njk_variable_value *njt_http_get_variable(void *request, const njk_variable_name *name, uintptr_t hash);
+]]
 local LENGTH, NOT_FOUND = 0x0fffffff, 0x40000000
 local SYMBOLS = { "ngx_http_get_variable", "njt_http_get_variable" }
 
@@ -62,10 +60,29 @@ local function hash_of(text)
   return hash
 end
 
+local function make(name, text)
+  name.length, name.bytes, name.hash = #text, text, hash_of(text)
+end
+
+function variables.list(...)
+  local texts = { ... }
+  local list = {
+    count = #texts,
+    -- Keeps their bytes in memory.
+    texts = texts,
+    names = new("njk_variable_name[?]", #texts),
+    values = new("njk_text[?]", #texts),
+    numbers = new("double[?]", #texts),
+  }
+  for i, text in ipairs(texts) do make(list.names[i - 1], text) end
+  return list
+end
+
 function variables.name(text)
   local name = names[text]
   if not name then
-    name = new_name(#text, text, hash_of(text))
+    name = new_name()
+    make(name, text)
     names[text] = name
   end
   return name
@@ -92,12 +109,40 @@ local function of_program(symbol)
   return fine and found or nil
 end
 
-local find, decimal
+--- How values are found, one and several; functions of the native core.
+local find, find_all, numbers
+local decimal, native_find_all, native_numbers
+
+local function find_all_by_module(r, list)
+  for i = 0, list.count - 1 do
+    local bytes, length = find_by_module(r, list.names[i])
+    list.values[i].bytes, list.values[i].length = bytes, length
+  end
+  return list.values
+end
+
+local function numbers_by_module(r, list)
+  local values = find_all_by_module(r, list)
+  for i = 0, list.count - 1 do list.numbers[i] = decimal(values[i].bytes, values[i].length) end
+  return list.numbers
+end
+
+--- As find_all and numbers, by a function of NGINX itself.
+local function finders(get_variable)
+  get_variable = cast("njk_get_variable *", get_variable)
+  return function(r, list)
+    native_find_all(get_variable, r, list.names, list.values, list.count)
+    return list.values
+  end, function(r, list)
+    native_numbers(get_variable, r, list.names, list.numbers, list.count)
+    return list.numbers
+  end
+end
 
 --- Chooses how values are read: true if by the program itself. By a request that somebody has sent: that of `init_worker` has no places for
 -- the values of variables that the configuration names, where NGINX would look for them. `symbols`: other names of the function.
 function variables.choose(r, symbols)
-  find = find_by_module
+  find, find_all, numbers = find_by_module, find_all_by_module, numbers_by_module
   for _, symbol in ipairs(symbols or SYMBOLS) do
     local get_variable = of_program(symbol)
     local find_directly = get_variable and finder(get_variable)
@@ -105,26 +150,47 @@ function variables.choose(r, symbols)
     if find_directly then bytes, length = find_directly(r, variables.name "pid") end
     if bytes and text_of(bytes, length) == tostring(ngx.worker.pid()) then
       find = find_directly
+      find_all, numbers = finders(get_variable)
       return true
     end
   end
   return false
 end
 
---- Of the first request.
-local function find_first(r, name)
+--- By the first request.
+local function choose_first(r)
   if not variables.choose(r) then
     ngx.log(ngx.WARN, "variables are read by the Lua module, more slowly: the program itself does not give them")
   end
-  return find(r, name)
 end
 
 function variables.open(library)
-  decimal, find = library.functions.njk_decimal, find_first
+  local functions = library.functions
+  decimal, native_find_all, native_numbers = functions.njk_decimal, functions.njk_find_variables, functions.njk_variable_numbers
+  find = function(r, name)
+    choose_first(r)
+    return find(r, name)
+  end
+  find_all = function(r, list)
+    choose_first(r)
+    return find_all(r, list)
+  end
+  numbers = function(r, list)
+    choose_first(r)
+    return numbers(r, list)
+  end
 end
 
 function variables.find(r, name)
   return find(r, name)
+end
+
+function variables.find_all(r, list)
+  return find_all(r, list)
+end
+
+function variables.numbers(r, list)
+  return numbers(r, list)
 end
 
 function variables.text(r, name)

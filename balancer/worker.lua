@@ -7,7 +7,7 @@ local record = require "balancer.state.record"
 local store = require "balancer.state.store"
 local variables = require "balancer.variables"
 
-local random = math.random
+local random, now = math.random, ngx.now
 
 local worker = {
   --- The RoutingTable; nil before `open`.
@@ -40,14 +40,14 @@ function worker.open(library)
   worker.table = core
   variables.open(loaded)
   local source
-  source, why = request_ids.open()
+  source, why = request_ids.open(loaded)
   if not source then ngx.log(ngx.WARN, "ids of requests are made by NGINX, more slowly: ", why) end
   math.randomseed(ngx.worker.pid() + ngx.now() * 1000)
 end
 
 --- Milliseconds of any origin. NGINX's own clock, which stands still while a phase runs.
 function worker.now()
-  return ngx.now() * 1000
+  return now() * 1000
 end
 
 --- A number below 2^32. Of what is behind its point nothing is looked at where it counts: the core takes whole numbers.

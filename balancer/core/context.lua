@@ -2,10 +2,11 @@
 --
 --   Context.new(memory, table_address) -> context, or nil
 --   context:route(host, host_length, target, target_length, https, random, now) -> status of the core: OK, NEED, TOO_LONG or
---                                      an error
+--                                      an error; or PLAIN: the request goes on to a peer as it came, to `plain.peer` of the set at
+--                                      `plain.peers`, by `plain.route` of the shard at `plain.shard`
 --   context:fill_in(request)           fills in what a NEED asks for
---   context:decide(host, host_length, target, target_length, https, random, now, request) -> status; goes on until the
---                                      request is decided
+--   context:decide(host, host_length, target, target_length, https, random, now, request) -> status as of `route`; goes on
+--                                      until the request is decided
 --   context:word(field)                -> an unsigned word of the context, by the names in Context.FIELDS
 --   context:changed()                  to be called after every change of the table
 --
@@ -20,9 +21,9 @@ local bit = require "bit"
 local ffi = require "ffi"
 local status = require "balancer.core.status"
 
-local band, tobit = bit.band, bit.tobit
+local tobit = bit.tobit
 local copy = ffi.copy
-local NEED = status.NEED
+local NEED, PLAIN = status.NEED, 100
 
 -- Offsets of the public words of a context, in words (core-wasm/ABI.md, "Words of a context").
 local FIELDS = {
@@ -75,7 +76,7 @@ local FACTS = {
   end,
 }
 
-local Context = { FIELDS = FIELDS, TOO_LONG = -1 }
+local Context = { FIELDS = FIELDS, TOO_LONG = -1000, PLAIN = PLAIN }
 Context.__index = Context
 
 function Context.new(memory, table_address)
@@ -95,6 +96,7 @@ function Context.new(memory, table_address)
     values = values,
     values_size = FIRST_VALUES,
     values_used = 0,
+    plain = ffi.new "njk_plain",
     outgrown = {},
     names = {},
   }, Context)
@@ -122,7 +124,7 @@ function Context:free_outgrown()
   end
 end
 
-function Context:route(host, host_length, target, target_length, https, random, now)
+local function route(self, host, host_length, target, target_length, https, random, now)
   if host_length + target_length > INPUT_SIZE - 4 then
     return Context.TOO_LONG
   end
@@ -130,14 +132,10 @@ function Context:route(host, host_length, target, target_length, https, random, 
   if self.outgrown[1] then
     self:free_outgrown()
   end
-  local instance = self.memory.instance
-  local bytes = instance.bytes
-  local input = self.input
-  copy(bytes + input, host, host_length)
-  copy(bytes + (input + host_length + band(-host_length, 3)), target, target_length)
-  instance.words[self.base + NOW] = tobit(now)
-  return self.functions.njk_route(instance, self.address, host_length, target_length, https and HTTPS or 0, random)
+  return self.functions.njk_decide(self.memory.instance, self.address, self.input, host, host_length, target, target_length,
+    https and HTTPS or 0, random, tobit(now), self.plain)
 end
+Context.route = route
 
 function Context:name(id)
   local name = self.names[id]
@@ -215,7 +213,7 @@ function Context:go_on(request)
 end
 
 function Context:decide(host, host_length, target, target_length, https, random, now, request)
-  local answer = self:route(host, host_length, target, target_length, https, random, now)
+  local answer = route(self, host, host_length, target, target_length, https, random, now)
   if answer ~= NEED then
     return answer
   end

@@ -2,8 +2,10 @@
 --
 --   Decision.new() -> a table with all fields, each false. What a field has not is false and never nil: a table that fields come into and
 --                     go from is laid out anew time and again
+--   Decision.read_plain(state, decision) -> decision, where the core says that it is plain (see context.lua); as `read`
 --   Decision.read(state, decision, target, target_length) -> decision; `state` is a RoutingTable, `target` what was asked for,
 --   `decision` a table that is written over:
+--     plain         true where there is a peer, key and text of its upstream, token, position and origin, and nothing else
 --     action        "proxy", "redirect" or "return"
 --     status        of a redirect or return
 --     target        (proxy) path and query for the upstream; false where they are those of `target`
@@ -29,8 +31,12 @@
 local bit = require "bit"
 local ffi = require "ffi"
 local Context = require "balancer.core.context"
+local ImageCache = require "balancer.core.image_cache"
 local PeerSet = require "balancer.core.peer_set"
+local ShardNames = require "balancer.core.shard_names"
 
+-- By their names, see routing_table.lua.
+local image_of, peer_of, route_of = ImageCache.get, PeerSet.peer, ShardNames.route
 local band = bit.band
 local gmatch = string.gmatch
 local match = string.match
@@ -68,6 +74,7 @@ local Decision = {}
 
 function Decision.new()
   return {
+    plain = false,
     action = false,
     status = false,
     target = false,
@@ -241,7 +248,31 @@ local function read_answer(state, context, decision, marks, action, set)
   end
 end
 
+local function make_plain(decision)
+  forget_answer(decision)
+  decision.plain, decision.action = true, "proxy"
+  decision.hash, decision.session, decision.new_session, decision.target = false, false, false, false
+  decision.headers, decision.error_pages = false, false
+end
+
+function Decision.read_plain(state, decision)
+  -- Most decisions are, and what all of them have stands there from the one before.
+  if not decision.plain then
+    make_plain(decision)
+  end
+  local context = state.context
+  local memory, plain = context.memory, context.plain
+  local image = plain.peers
+  local set = image_of(state.sets, memory, image)
+  decision.peer, decision.token, decision.position = peer_of(set, memory, image, plain.peer), plain.token, plain.position
+  decision.upstream_key, decision.upstream = set.key, set.display
+  image = plain.shard
+  decision.origin = route_of(image_of(state.shards, memory, image), memory, image, plain.route)
+  return decision
+end
+
 function Decision.read(state, decision, target, target_length)
+  decision.plain = false
   local context = state.context
   local action = context:word(F.ACTION)
   local marks = context:word(F.MARKS)

@@ -15,23 +15,32 @@ local ImageCache = {}
 ImageCache.__index = ImageCache
 
 function ImageCache.new(read)
-  return setmetatable({ read = read, entries = {}, changes = 0 }, ImageCache)
+  return setmetatable({ read = read, entries = {}, changes = 0, edition = 0 }, ImageCache)
 end
 
-function ImageCache:get(memory, image)
+-- Looks at the checksum, for the first request after a change.
+local function compare(self, memory, image, entry)
   local words = memory.instance.words
   local at = image / 4 + CHECKSUM
   local low, high = words[at], words[at + 1]
+  if not entry or entry.low ~= low or entry.high ~= high then
+    entry = { low = low, high = high, value = self.read(memory, image), edition = 0 }
+    self.entries[image] = entry
+  end
+  entry.edition = self.edition
+  return entry.value
+end
+
+function ImageCache:get(memory, image)
   local entry = self.entries[image]
-  if entry and entry.low == low and entry.high == high then
+  if entry and entry.edition == self.edition then
     return entry.value
   end
-  local value = self.read(memory, image)
-  self.entries[image] = { low = low, high = high, value = value }
-  return value
+  return compare(self, memory, image, entry)
 end
 
 function ImageCache:changed()
+  self.edition = self.edition + 1
   self.changes = self.changes + 1
   if self.changes >= CHANGES then
     self:clear()

@@ -7,9 +7,7 @@
 --                               for every later call of that instance.
 --   library.new_instance(pages) -> an instance with at most so many pages of memory (64 KiB each), or nil and what is wrong.
 --                               It is freed by the garbage collector.
---   library.functions.njk_find_header(headers, count, name, length) -> the place of the header with this name among so many, -1
---                               for none, -2 for more than one
---   library.functions.njk_decimal(text, length) -> the number that a text of bytes begins with, such as 12 or 0.003; 0 for none
+--   library.functions.njk_decide, njk_find_headers, ...  what is no export of the core but C beside it, see core-wasm/native/*.c
 --   instance.bytes, instance.words   the memory; to be read anew after every call, since it moves when it grows.
 --   instance.trap               0, or the number of the trap that ended the instance.
 --
@@ -35,10 +33,20 @@ if not pcall(ffi.typeof, "njk_instance") then
     uint32_t njk_memory_size(const njk_instance *instance);
     const char *njk_trap_text(int32_t trap);
     const char *njk_declarations(void);
+    typedef struct { uint32_t shard, route, peers, peer, position, token; } njk_plain;
+    int32_t njk_decide(njk_instance *instance, uint32_t context, uint32_t input, const uint8_t *host, uint32_t host_length,
+      const uint8_t *target, uint32_t target_length, uint32_t flags, uint32_t random, uint32_t now, njk_plain *plain);
     typedef struct { int32_t length; const uint8_t *bytes; } njk_text;
     typedef struct { njk_text name, value; } njk_header;
-    int32_t njk_find_header(const njk_header *headers, int32_t count, const char *name, int32_t length);
+    typedef struct { size_t length; const char *bytes; uintptr_t hash; } njk_variable_name;
+    typedef struct { uint32_t length_and_marks; const uint8_t *bytes; } njk_variable_value;
+    typedef njk_variable_value *njk_get_variable(void *request, const njk_variable_name *name, uintptr_t hash);
+    void njk_find_headers(const njk_header *headers, int32_t count, const njk_text *names, int32_t *places, int32_t number);
+    void njk_find_variables(njk_get_variable *get, void *request, const njk_variable_name *names, njk_text *values, int32_t number);
+    void njk_variable_numbers(njk_get_variable *get, void *request, const njk_variable_name *names, double *numbers, int32_t number);
     double njk_decimal(const uint8_t *text, size_t length);
+    void njk_hex(char *digits, const uint8_t *bytes, int32_t number);
+    double *njk_shared_page(void);
   ]]
 end
 

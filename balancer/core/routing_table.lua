@@ -44,6 +44,9 @@ local ShardNames = require "balancer.core.shard_names"
 local status = require "balancer.core.status"
 
 local copy = ffi.copy
+-- Called by their names, and not as methods: for those LuaJIT looks at the table, at its metatable and at what stands in that.
+local decide, read, read_plain = Context.decide, Decision.read, Decision.read_plain
+local OK, PLAIN, TOO_LONG = status.OK, Context.PLAIN, Context.TOO_LONG
 local COMPARE = 0
 local FIRST_SCRATCH = 1024
 local STATES = { unchecked = 0, up = 1, down = 2, draining = 3 }
@@ -250,20 +253,24 @@ end
 function RoutingTable:decide(host, target, https, random, now, request, decision)
   local decided, err = self:decide_bytes(host, #host, target, #target, https, random, now, request, decision)
   if decided and decided.action == "proxy" and not decided.target then
-    decided.target = target
+    -- With a target it is none that the next may be written over.
+    decided.target, decided.plain = target, false
   end
   return decided, err
 end
 
 function RoutingTable:decide_bytes(host, host_length, target, target_length, https, random, now, request, decision)
-  local code = self.context:decide(host, host_length, target, target_length, https, random, now, request)
-  if code == status.OK then
-    Decision.read(self, decision, target, target_length)
+  local code = decide(self.context, host, host_length, target, target_length, https, random, now, request)
+  if code == PLAIN then
+    return read_plain(self, decision)
+  end
+  if code == OK then
+    read(self, decision, target, target_length)
     if self.memory.instance.trap == 0 then
       return decision
     end
     code = status.TRAPPED
-  elseif code == Context.TOO_LONG then
+  elseif code == TOO_LONG then
     return Decision.too_long(decision)
   end
   return self:failure(code)

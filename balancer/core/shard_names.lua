@@ -35,7 +35,7 @@ function ShardNames.read(memory, image)
     host = host,
     routes = {},
     guards = {},
-    nameless = names == 0 and { resource = "", host = host, path = "" } or nil,
+    nameless = names == 0 and { resource = "", host = host, path = "" },
   }
   if names ~= 0 then
     self.resources_at = names + 4

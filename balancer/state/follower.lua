@@ -25,7 +25,6 @@ local WAIT_FOR_WRITER = 200
 local ORDER = { record.CERTIFICATE, record.UPSTREAM, record.PEER_STATES, record.SHARD }
 local NO_HANDLER = { load = function() return true end, drop = function() end }
 
-local dict = ngx.shared.njet_kic_state
 --- By kind.
 local handlers = {}
 --- By name of the piece, the digest of what is in force here.
@@ -33,6 +32,8 @@ local loaded = {}
 local low, high, count = 0, 0, 0
 --- Number of the last batch that is in force here; nil before the first.
 local in_force
+--- See store.page.
+local page
 
 --- Sets what is done with pieces of a kind. All of it is called in this worker, must not yield, and may throw.
 -- @param handler
@@ -164,18 +165,23 @@ local function advance(seq)
   collectgarbage("step", GARBAGE)
 end
 
--- Compiled these would only take memory, more of it with each way through them.
-for _, one in ipairs { ask, add_to_sum, set_loaded, take, take_everything, acknowledge, advance } do jit.off(one, true) end
-
---- Puts in force what has changed since the last call. Cheap where nothing has.
-function follower.catch_up()
-  local seq = dict:get("seq") or 0
+--- Puts in force what has changed since the last call.
+local function catch_up()
+  local seq = store.seq()
   if seq ~= in_force then advance(seq) end
+end
+
+-- Compiled these would only take memory, more of it with each way through them.
+for _, one in ipairs { ask, add_to_sum, set_loaded, take, take_everything, acknowledge, advance, catch_up } do jit.off(one, true) end
+
+--- The same, for each request: cheap where nothing has changed.
+function follower.catch_up()
+  if not page or page[0] ~= in_force then catch_up() end
 end
 
 --- `premature`: the worker has been told to end.
 local function tick(premature)
-  if premature then leave() else follower.catch_up() end
+  if premature then leave() else catch_up() end
 end
 
 --- Brings a worker that starts to the full state, before it serves anybody, and keeps it there. Nothing in processes that serve
@@ -183,6 +189,7 @@ end
 function follower.start()
   if not ngx.worker.id() then return end
   workers.enter()
+  page = store.page()
   local waited = 0
   while store.is_unfinished() and waited < WAIT_FOR_WRITER do
     ffi.C.poll(nil, 0, 1)
@@ -191,7 +198,7 @@ function follower.start()
   -- Once more if a batch came in between: pieces of two batches may have been read.
   repeat
     in_force = nil
-    follower.catch_up()
+    catch_up()
   until in_force == store.seq()
   local ok, why = ngx.timer.every(INTERVAL, tick)
   if not ok then ngx.log(ngx.ERR, "no timer for the shared state: ", why) end

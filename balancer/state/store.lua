@@ -2,7 +2,8 @@
 --
 --   p<kind>:<key>  digest (8 bytes) .. content of a piece
 --   log:<seq>      names of the pieces that batch <seq> changed, one a line; `*`: anything. The last ones are kept
---   seq            number of the last whole batch, written last: all that workers look at
+--   seq            number of the last whole batch, written last: all that workers look at. It stands in a page of shared memory, too,
+--                  where looking takes no lock
 --   sum, count     checksum over names and digests of all pieces, and their number
 --   generation     what the controller calls this state
 --   since          when this state began, in milliseconds
@@ -26,6 +27,9 @@ local record = require "balancer.state.record"
 local dict = ngx.shared.njet_kic_state
 
 local store = {}
+
+--- The page, its first number being `seq`; nil before `open`, and where the system has none.
+local page
 
 --- Batches whose log is kept. A worker further behind loads everything.
 local LOGS_KEPT = 32
@@ -69,6 +73,24 @@ end
 local function read_sum()
   local text = dict:get("sum") or "0000000000000000"
   return bit.tobit(tonumber(sub(text, 1, 8), 16)), bit.tobit(tonumber(sub(text, 9), 16)), dict:get("count") or 0
+end
+
+local function set_seq(seq)
+  dict:safe_set("seq", seq)
+  if page then page[0] = seq end
+end
+
+--- Makes the page, or finds that of a master that reads its configuration anew; in `init_by_lua`, before there are workers. `library`: the
+-- native core, see balancer.core.native. Workers of an older library have a page of their own: they look at the dict from time to time.
+function store.open(library)
+  local made = library.functions.njk_shared_page()
+  page = made ~= nil and made or nil
+  if page and page[0] == 0 then page[0] = store.seq() end
+end
+
+--- Shared memory whose first number is that of the last whole batch; nil where there is none.
+function store.page()
+  return page
 end
 
 --- True where nothing was ever written: NGINX has really been started, and not only been told to read its configuration.
@@ -244,7 +266,7 @@ function store.write(records, options)
   dict:safe_set("count", count)
   if options.posted then dict:incr("by_others", 1, 0) end
   if options.generation then dict:safe_set("generation", options.generation) end
-  dict:safe_set("seq", seq)
+  set_seq(seq)
   claim.release(LOCK)
   return seq, refused
 end
@@ -263,7 +285,7 @@ function store.fill(pieces)
   dict:safe_set("count", count)
   dict:safe_set("since", math.floor(ngx.now() * 1000))
   dict:safe_set("by_others", 0)
-  dict:safe_set("seq", 0)
+  set_seq(0)
   return refused
 end
 

@@ -71,7 +71,7 @@ end
 function CASES.route()
   local context, sum = table_of_routes.context, 0
   for i = 1, #hosts do
-    context:route(hosts[i], targets[i], false, 0, 0)
+    context:route(hosts[i], #hosts[i], targets[i], #targets[i], false, 0, 0)
     if context:word(ACTION) == PROXY then
       sum = sum + context:word(ROUTE) + 1
     end

@@ -11,6 +11,7 @@ import {
   existsSync,
   mkdirSync,
   mkdtempSync,
+  readdirSync,
   readFileSync,
   renameSync,
   rmSync,
@@ -27,6 +28,15 @@ import { functionsOf, MODULE, shim } from "./shim.mjs";
 const NOTE = "njet-kic-core.json";
 const here = dirname(fileURLToPath(import.meta.url));
 const root = join(here, "..", "..");
+
+/** What the library is made from beside the module. */
+const SOURCES = [
+  "build.mjs",
+  "shim.mjs",
+  ...readdirSync(here)
+    .filter((file) => /\.[ch]$/.test(file))
+    .sort(),
+];
 
 const FLAGS = [
   ...["-std=c11", "-O3", "-fPIC", "-shared", "-fvisibility=hidden", "-s", "-w"],
@@ -57,8 +67,11 @@ function compile({ wasm, tools, cc, folder, library }) {
   writeFileSync(input, wasm);
   run(join(tools.programs, "wasm2c"), [input, "-o", join(folder, "core.c"), "-n", MODULE]);
   writeFileSync(join(folder, "shim.c"), shim(functionsOf(readFileSync(join(folder, "core.h"), "utf8"), wasm)));
-  const sources = [join(folder, "core.c"), join(folder, "shim.c"), join(tools.runtime, "wasm-rt-impl.c")];
-  const includes = [folder, tools.include, tools.runtime].map((path) => `-I${path}`);
+  const sources = [
+    ...[join(folder, "core.c"), join(folder, "shim.c"), join(tools.runtime, "wasm-rt-impl.c")],
+    ...SOURCES.filter((file) => file.endsWith(".c")).map((file) => join(here, file)),
+  ];
+  const includes = [folder, here, tools.include, tools.runtime].map((path) => `-I${path}`);
   run(cc.name, [...FLAGS, ...includes, "-o", library, ...sources, "-lm"]);
 }
 
@@ -76,7 +89,7 @@ function put(file, folder) {
 /** What a library is made from: module, shim and machine; not by which compiler. */
 function origin(wasm) {
   const sum = createHash("sha256").update(wasm);
-  for (const file of ["shim.mjs", "build.mjs"]) sum.update(readFileSync(join(here, file)));
+  for (const file of SOURCES) sum.update(readFileSync(join(here, file)));
   return `${process.platform} ${process.arch} ${sum.digest("hex")}`;
 }
 
@@ -114,7 +127,7 @@ async function compilers(say) {
 async function nativeLibrary(wasm, { say }) {
   const { tools, cc } = await compilers(say);
   const sum = createHash("sha256").update(wasm);
-  for (const file of ["shim.mjs", "build.mjs"]) sum.update(readFileSync(join(here, file)));
+  for (const file of SOURCES) sum.update(readFileSync(join(here, file)));
   const key = sum.update(`${tools.version} ${cc.version} ${process.arch}`).digest("hex").slice(0, 16);
   const folder = join(cacheFolder(), "native");
   const kept = join(folder, `njet-kic-core-${key}.so`);

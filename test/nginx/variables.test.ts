@@ -52,6 +52,15 @@ describe.skipIf(noNginx)("the balancer reads variables of NGINX", () => {
           lines[#lines + 1] = name .. "=" .. tostring(variables.text(r, variables.name(name)))
           lines[#lines + 1] = name .. "=" .. tostring(ngx.var[name])
         end
+        local list = variables.list("arg_a", "http_x_none", "arg_n", "uri")
+        local together, numbers = {}, {}
+        for i = 0, 3 do
+          local value = variables.find_all(r, list)[i]
+          together[i + 1] = value.bytes == nil and "nil" or require("ffi").string(value.bytes, value.length)
+          numbers[i + 1] = variables.numbers(r, list)[i]
+        end
+        lines[#lines + 1] = table.concat(together, " ")
+        lines[#lines + 1] = table.concat(numbers, " ")
         ngx.print(table.concat(lines, "\\n"))
       } }`;
     nginx = await Nginx.start(await installation(), {
@@ -71,17 +80,26 @@ describe.skipIf(noNginx)("the balancer reads variables of NGINX", () => {
   }, 120_000);
   afterAll(runCleanups);
 
-  async function pairs(way: string): Promise<{ direct: string; found: string[]; module: string[] }> {
-    const { body } = await nginx.get(`/${way}?a=1%202&b=`, {
+  interface Read {
+    direct: string;
+    found: string[];
+    module: string[];
+    /** Of several variables at once: values, and numbers that they begin with. */
+    together: string[];
+  }
+
+  async function pairs(way: string): Promise<Read> {
+    const { body } = await nginx.get(`/${way}?a=1%202&b=&n=12.5`, {
       "X-Empty": "",
       "X-Twice": ["one", "two"],
       Cookie: "c=d",
       Connection: "close",
     });
     const [direct, ...lines] = body.toString().split("\n");
+    const together = lines.splice(2 * NAMES.length);
     expect(lines).toHaveLength(2 * NAMES.length);
     const half = (odd: number) => lines.filter((_, i) => i % 2 === odd);
-    return { direct, found: half(0), module: half(1) };
+    return { direct, found: half(0), module: half(1), together };
   }
 
   it.each([
@@ -96,6 +114,7 @@ describe.skipIf(noNginx)("the balancer reads variables of NGINX", () => {
     expect(answer.found).toContain("http_x_none=nil");
     expect(answer.found).toContain("cookie_c=d");
     expect(answer.found.some((line) => line.startsWith("said=said one"))).toBe(true);
+    expect(answer.together).toEqual([`1%202 nil 12.5 /${way}`, "1 0 12.5 0"]);
   });
 
   it.each([

@@ -27,7 +27,7 @@ describe("the package", () => {
     );
     for (const path of kinds) {
       expect(path).toMatch(
-        /^((README|ARCHITECTURE|CHANGELOG|ERRORS|core-wasm\/(ABI|BUNDLE|hosts\/(envoy|node)\/README)|controller\/proxies\/opennjet\/api\/README)\.md|LICENSE|package\.json|core-wasm\/core\.wasm\.d\.ts|dist\/(core|envoy-filter)\.wasm|core-wasm\/hosts\/envoy\/envoy\.yaml|dist\/[^.]+(\.d\.ts|\.js)|examples\/.*\.yaml|balancer\/.*\.lua|(core-wasm\/native|deploy\/debian)\/.*\.mjs)$/,
+        /^((README|ARCHITECTURE|CHANGELOG|ERRORS|core-wasm\/(ABI|BUNDLE|hosts\/(envoy|node)\/README)|controller\/proxies\/opennjet\/api\/README)\.md|LICENSE|package\.json|core-wasm\/core\.wasm\.d\.ts|dist\/(core|envoy-filter)\.wasm|core-wasm\/hosts\/envoy\/envoy\.yaml|dist\/[^.]+(\.d\.ts|\.js)|examples\/.*\.yaml|balancer\/.*\.lua|core-wasm\/native\/.*\.[ch]|(core-wasm\/native|deploy\/debian)\/.*\.mjs)$/,
       );
     }
     expect(packed).toEqual(

@@ -82,8 +82,8 @@ local function told_pages(pages)
 end
 
 -- What was decided. In brief: without names, which a hostile image may have put together from any bytes.
-local function told(d, brief)
-  local text = d.target or d.location or d.body or nil
+local function told(d, brief, target)
+  local text = d.action == "proxy" and (d.target or target) or d.location or d.body or nil
   local status = d.status or nil
   if brief then
     return line(d.action, status, d.peer and d.peer.port or nil, text, told_headers(d.headers))
@@ -104,8 +104,10 @@ end
 local function decide(fields, brief)
   setmetatable(fields, Request)
   local random, now = tonumber(fields[4]), tonumber(fields[5])
-  local decided, err = state:decide(fields[1], fields[2], fields[3] == "1", random, now, fields, decision)
-  return decided and told(decided, brief) or line("error", err)
+  local host, target = fields[1], fields[2]
+  -- As a proxy asks: into the table of the decision before.
+  local decided, err = state:decide_bytes(host, #host, target, #target, fields[3] == "1", random, now, fields, decision)
+  return decided and told(decided, brief, target) or line("error", err)
 end
 
 local OPERATIONS = {
