@@ -11,7 +11,7 @@ import { PACKAGE_VERSION } from "./version.js";
 export interface NginxChoices {
   /** Path of the program. */
   nginx?: string;
-  /** Undefined: one for each core. */
+  /** Undefined: one for each core that may be used. */
   nginxWorkers?: number;
   /** `USER` or `USER:GROUP` of the workers. */
   nginxUser?: string;
@@ -43,7 +43,7 @@ export function withNginx(command: Command): Command {
     .addOption(
       new Option("--nginx-workers <n>", "nginx: worker processes")
         .argParser(workers)
-        .default(undefined, "one for each core"),
+        .default(undefined, "one for each core that may be used"),
     )
     .addOption(
       new Option(

@@ -19,7 +19,7 @@ export interface OpenNjetChoices {
   balancer?: BalancerName;
   /** With the carrier locations: how many there may be. */
   maxLocations?: number;
-  /** Undefined: one for each core. */
+  /** Undefined: one for each core that may be used. */
   workers?: number;
   /** Port of OpenNJet's own metrics. */
   opennjetStatsPort?: number;
@@ -58,7 +58,7 @@ export function withOpenNjet(command: Command): Command {
     .addOption(
       new Option("--workers <n>", "opennjet: worker processes")
         .argParser(workers)
-        .default(undefined, "one for each core"),
+        .default(undefined, "one for each core that may be used"),
     )
     .addOption(
       new Option("--opennjet-stats-port <n>", "opennjet: port for its own /stats")

@@ -1,4 +1,5 @@
-import { existsSync, readdirSync } from "node:fs";
+import { spawnSync } from "node:child_process";
+import { existsSync, readdirSync, readFileSync } from "node:fs";
 import type { ServerResponse } from "node:http";
 import { join } from "node:path";
 import { beforeAll, describe, expect, it } from "vitest";
@@ -20,6 +21,13 @@ import { runFolder } from "./run-folder.js";
 cleanUpAfterEach();
 
 const NGINX = ["--proxy", "nginx", "--nginx-workers", "2"];
+
+const noTaskset = spawnSync("taskset", ["--version"]).status !== 0;
+
+/** The first core that we may use. */
+function ownCore(): number {
+  return Number(/^Cpus_allowed_list:\s*(\d+)/m.exec(readFileSync("/proc/self/status", "utf8"))?.[1]);
+}
 
 describe.skipIf(noNginx)("run --proxy nginx", () => {
   beforeAll(async () => {
@@ -65,6 +73,15 @@ describe.skipIf(noNginx)("run --proxy nginx", () => {
     expect(body.match(/njet_kic_nginx_worker_in_step\{.*\} 1/g)).toHaveLength(2);
     expect(body).toMatch(/njet_kic_upstream_peers\{upstream="Ingress\/default\/shop\/one:80",state="unchecked"\} 1/);
     expect((await ask(running.metrics as number, { path: "/readyz" })).status).toBe(200);
+  });
+
+  it.skipIf(noTaskset)("has a worker for each core that the controller may use, and no more", async () => {
+    const run = runFolder();
+    const args = ["run", "--config-dir", await shopFolder(), "--proxy", "nginx", "--run-dir", run.path];
+    const ports = ["--http-port", "0", "--https-port", "0", "--metrics-port", "off", "--no-access-log"];
+    const child = new Child(CLI, [...args, ...ports], { through: ["taskset", "--cpu-list", String(ownCore())] });
+    await child.until("it serves", () => child.log().some(({ message }) => message === "serving"));
+    expect((await run.client().state()).workers).toHaveLength(1);
   });
 
   it("writes the access log to standard output, one JSON line a request", async () => {

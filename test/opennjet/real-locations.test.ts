@@ -4,7 +4,7 @@ import { beforeAll, describe, expect, it } from "vitest";
 import { nativeCore } from "../../controller/proxies/nginx/parts.js";
 import { MARKER_HOST } from "../../controller/proxies/opennjet/locations/marker.js";
 import { questionFolder } from "../../controller/proxies/opennjet/locations/questions.js";
-import { usableCores } from "../../controller/proxies/opennjet/usable-cores.js";
+import { usableCores } from "../../controller/proxies/usable-cores.js";
 import { put, startRun } from "../cli/cli-support.js";
 import { ingress, service } from "../cli/objects.js";
 import { HOST, namedPeer, shopFolder } from "../cli/shop.js";

@@ -1,4 +1,5 @@
 import type { Logger } from "../../observability/logger.js";
+import { usableCores } from "../usable-cores.js";
 import { AttachedNginx } from "./attached.js";
 import { nginxConfiguration } from "./configuration.js";
 import type { NginxListener } from "./configured-values.js";
@@ -19,7 +20,7 @@ export interface NginxOptions {
   binary: string | undefined;
   http: NginxListener;
   https: NginxListener;
-  /** 0: one for each core. */
+  /** 0: one for each core that we may use, see usableCores. */
   workers: number;
   /** `USER` or `USER:GROUP` of the workers; undefined: a customary one, where the controller is root. */
   user?: string;
@@ -72,7 +73,8 @@ export async function ownNginx({ compiler, logger }: Parts, options: NginxOption
       http: { ...options.http, port: ports.http },
       https: { ...options.https, port: ports.https },
       defaultCertificate: { chain: folder.certificateFile, key: folder.certificateKeyFile },
-      workers: options.workers,
+      // NGINX's `auto` counts the cores of the machine, also those that a container may not use: each worker holds the whole state.
+      workers: options.workers || usableCores(),
       connections: CONNECTIONS,
       ...(user && { user }),
       trustedProxies: options.trustedProxies,

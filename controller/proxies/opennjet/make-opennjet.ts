@@ -10,6 +10,7 @@ import { NginxFolder } from "../nginx/run-folder.js";
 import { keepCertificate, portOf } from "../nginx/start-parts.js";
 import { Supervisor } from "../nginx/supervisor.js";
 import { chooseWorkerUser } from "../nginx/worker-user.js";
+import { usableCores } from "../usable-cores.js";
 import { OpenNjetApi } from "./api/index.js";
 import { ApiSocket } from "./api-socket.js";
 import { CertificateFiles } from "./certificate-files.js";
@@ -22,7 +23,6 @@ import { mapSwitch } from "./map-switch.js";
 import { OpenNjetProxy } from "./opennjet-proxy.js";
 import { type BalancerName, type Carrier, findOpenNjet } from "./parts.js";
 import { PlaneFolder } from "./plane-folder.js";
-import { usableCores } from "./usable-cores.js";
 
 /** Connections of each worker, as many as the embedded proxy takes. */
 const CONNECTIONS = 16_384;

@@ -1,6 +1,6 @@
 import { availableParallelism } from "node:os";
 import { describe, expect, it } from "vitest";
-import { usableCores } from "../../controller/proxies/opennjet/usable-cores.js";
+import { usableCores } from "../../controller/proxies/usable-cores.js";
 
 const V2 = { "/proc/self/cgroup": "0::/\n" };
 const V1 = { "/proc/self/cgroup": "9:name=systemd:/\n4:cpu,cpuacct:/\n0::/\n" };
