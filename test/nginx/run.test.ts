@@ -169,6 +169,16 @@ describe.skipIf(noNginx)("run --proxy nginx", () => {
     expect(JSON.parse(running.stdout)).toMatchObject({ client: "192.0.2.7", status: 200 });
   });
 
+  it("passes nothing on as said by NGINX that a client has sent in place of a PROXY protocol header", async () => {
+    const folder = await shopFolder();
+    const running = await startRun(folder, ...NGINX, "--proxy-protocol", "--trusted-proxies", "127.0.0.1");
+    const client = await RawClient.plain(running.http);
+    client.write("nonsense\n2026/01/02 03:04:05 [emerg] 1#1: forged\r\n\r\n");
+    await eventually(() => running.stderr.includes("forged"));
+    const lines = running.stderr.split("\n").filter((line) => line.includes("forged"));
+    expect(lines.map((line) => JSON.parse(line))).toEqual([expect.not.objectContaining({ severity: "emerg" })]);
+  });
+
   it.each([
     [["--nginx", process.execPath], /has no Lua module.*|can't be run as an NGINX.*\(NGINX_UNUSABLE\)/],
     [["--nginx", "/no/such/nginx"], /\/no\/such\/nginx can't be run as an NGINX.*\(NGINX_UNUSABLE\)/],

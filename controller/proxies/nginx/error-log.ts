@@ -14,6 +14,9 @@ const LEVELS: Record<string, LogLevel> = {
 };
 /** Longer lines are cut; NGINX itself cuts at 2,048 bytes. */
 const LONGEST = 4096;
+const LONGEST_ENTRY = 2048;
+/** Behind it NGINX writes what a client has sent in place of a PROXY protocol header as it is, ends of lines too. */
+const RAW = 'broken header: "';
 /** Severe lines that are kept for whoever asks why a start has failed. */
 const KEPT = 8;
 
@@ -21,6 +24,11 @@ const KEPT = 8;
 export class ErrorLog {
   private rest = "";
   private severe: string[] = [];
+  /**
+   * Characters for which lines may still be a client's: so many as an entry can have. No character stands for less than a byte, so this
+   * is never too few.
+   */
+  private doubtful = 0;
 
   /** `name`: what the log calls the server. */
   constructor(
@@ -37,13 +45,21 @@ export class ErrorLog {
   begin(): void {
     this.rest = "";
     this.severe = [];
+    this.doubtful = 0;
   }
 
   /** Takes in a part of the log. */
   take(text: string): void {
     const lines = (this.rest + text).split("\n");
     this.rest = (lines.pop() ?? "").slice(0, LONGEST);
-    for (const line of lines) if (line !== "") this.line(line.slice(0, LONGEST));
+    for (const line of lines) {
+      const own = this.doubtful <= 0;
+      if (line !== "" && own) this.line(line.slice(0, LONGEST));
+      // Shown, but for what it is: nothing in it counts as said by NGINX.
+      else if (line !== "") this.logger.error(this.name, { severity: "error", doubtful: line.slice(0, LONGEST) });
+      if (own && line.includes(RAW)) this.doubtful = LONGEST_ENTRY;
+      this.doubtful -= line.length + 1;
+    }
   }
 
   private line(line: string): void {
