@@ -170,8 +170,8 @@ function conditional(
   body: string,
   { folder, edition }: Surroundings,
 ): CarriedLocation {
-  const id = questionId(conditionText(all(host, NO_QUESTION, when)), body, edition);
-  const name = conditionText(all(host, any(all(NO_QUESTION, when), asksFor(id))));
+  const id = questionId(conditionText(all(host, when, NO_QUESTION)), body, edition);
+  const name = conditionText(all(host, any(all(when, NO_QUESTION), asksFor(id))));
   return { rule: "", name, body, question: questionOf(pattern, id, folder) };
 }
 
