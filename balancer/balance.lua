@@ -10,7 +10,7 @@ local by_name = require "balancer.by_name"
 local match = string.match
 local set_current_peer, set_more_tries, set_timeouts = balancer.set_current_peer, balancer.set_more_tries, balancer.set_timeouts
 local get_last_failure = balancer.get_last_failure
-local current, ngx_now = requests.current, ngx.now
+local current = requests.current
 
 local balance = {}
 
@@ -27,7 +27,7 @@ end
 --- Points NGINX to the peer at hand. What comes back later decides whether this was the last try.
 local function connect(record)
   local upstream = record.upstream
-  record.attempts, record.began = record.attempts + 1, ngx_now()
+  record.attempts = record.attempts + 1
   if record.tried_peers then record.tried_peers[record.attempts] = record.peer end
   local ok, why = set_current_peer(record.peer.id)
   if not ok then

@@ -43,21 +43,14 @@ local function has_failed(record, status)
   return last == 502 or last == 504
 end
 
---- Seconds that the only attempt took. NGINX knows, but says it as a text. Where the request ended with the head of the answer or when
--- the attempt began, by NGINX's clock, there is no need to ask.
-local function response_of(record, r, now)
-  local began = record.began
-  -- The clock of the system may have gone back.
-  if now >= began and (now == began or now == record.headed) then return now - began end
-  return number_of(r, RESPONSE_TIME)
-end
-
 local function count_attempts(record, r, class, received, sent, seconds, now)
   local upstream = record.upstream
   local key = upstream.key
   local counts = count.peer(key, record.peer.id)
   if not record.special then
-    count.last_attempt(counts, class, received, sent, seconds, response_of(record, r, now), now)
+    -- The peer can't have taken longer than the whole request.
+    local response = seconds > 0 and number_of(r, RESPONSE_TIME) or 0
+    count.last_attempt(counts, class, received, sent, seconds, response, now)
     return
   end
   local statuses, times = {}, {}

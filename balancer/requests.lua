@@ -37,9 +37,6 @@ end
 local function new_record()
   return {
     attempts = 0,
-    -- When the last attempt began, and when the head of its answer was there, in seconds; 0: not yet.
-    began = 0,
-    headed = 0,
     tried = {},
     https = false,
     random = 0,
@@ -101,7 +98,7 @@ function requests.recycle(record)
     record = new_record()
   else
     record.attempts, record.upstream, record.token, record.peer, record.decided = 0, false, false, false, false
-    record.by_name, record.headed = false, 0
+    record.by_name = false
   end
   free_count = free_count + 1
   free[free_count] = record

@@ -10,7 +10,6 @@ local session_cookie = require "balancer.session_cookie"
 local variables = require "balancer.variables"
 
 local http_version = ngx.req.http_version
-local ngx_now = ngx.now
 local current, get_request, has_variable = requests.current, base.get_request, variables.find
 local PEERS_UPGRADE = variables.name "upstream_http_upgrade"
 
@@ -55,7 +54,6 @@ end
 function respond.run()
   local record = current()
   if not record or record.failure or record.attempts == 0 then return end
-  record.headed = ngx_now()
   local status = ngx.status
   -- HTTP/0.9 has no status, for which NGINX says 9.
   local is_common = status >= LEAST_STATUS and status <= MOST_STATUS
