@@ -23,8 +23,14 @@ local C = ffi.C
 
 local usable_pair = {}
 
+--- SSL_CTRL_CHAIN, which without one takes away the chain of the certificate before (SSL_CTX_clear_chain_certs).
+local CHAIN = 88
 --- SSL_CTRL_CHAIN_CERT, and that the context is to have the certificate as well as we (SSL_CTX_add1_chain_cert).
 local CHAIN_CERT, SHARED = 89, 1
+
+--- What pairs are tried with, one after the other: making one takes longer than everything else, and a worker that starts has all pairs
+-- before it.
+local context
 
 local function reason()
   local text = C.ERR_reason_error_string(C.ERR_peek_error())
@@ -32,8 +38,9 @@ local function reason()
   return text ~= nil and ffi.string(text) or "refused"
 end
 
-local function take(context, chain, key)
+local function take(chain, key)
   if C.SSL_CTX_use_certificate(context, C.OPENSSL_sk_value(chain, 0)) ~= 1 then return false end
+  C.SSL_CTX_ctrl(context, CHAIN, 0, nil)
   for place = 1, C.OPENSSL_sk_num(chain) - 1 do
     if C.SSL_CTX_ctrl(context, CHAIN_CERT, SHARED, C.OPENSSL_sk_value(chain, place)) ~= 1 then return false end
   end
@@ -43,11 +50,12 @@ end
 --- Nil if a handshake can have the pair, as OpenSSL has it; why not, in OpenSSL's words, which quote nothing of it.
 function usable_pair.why_not(chain, key)
   C.ERR_clear_error()
-  local context = C.SSL_CTX_new(C.TLS_server_method())
-  if context == nil then return reason() end
-  local why = not take(context, chain, key) and reason() or nil
-  C.SSL_CTX_free(context)
-  return why
+  if not context then
+    local made = C.SSL_CTX_new(C.TLS_server_method())
+    if made == nil then return reason() end
+    context = ffi.gc(made, C.SSL_CTX_free)
+  end
+  return not take(chain, key) and reason() or nil
 end
 
 return usable_pair

@@ -23,7 +23,7 @@ local status = require "balancer.core.status"
 
 local tobit = bit.tobit
 local copy = ffi.copy
-local NEED, PLAIN = status.NEED, 100
+local NEED = status.NEED
 
 -- Offsets of the public words of a context, in words (core-wasm/ABI.md, "Words of a context").
 local FIELDS = {
@@ -76,7 +76,7 @@ local FACTS = {
   end,
 }
 
-local Context = { FIELDS = FIELDS, TOO_LONG = -1000, PLAIN = PLAIN }
+local Context = { FIELDS = FIELDS, TOO_LONG = -1000 }
 Context.__index = Context
 
 function Context.new(memory, table_address)

@@ -49,6 +49,7 @@ local ORIGIN_GUARD = 2
 local BUSY = 1
 local HASHED = 2
 local NEW_SESSION = 4
+
 ffi.cdef "int memcmp(const void *one, const void *other, size_t length);"
 
 local Decision = {}

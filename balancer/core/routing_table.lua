@@ -46,7 +46,7 @@ local status = require "balancer.core.status"
 local copy = ffi.copy
 -- Called by their names, and not as methods: for those LuaJIT looks at the table, at its metatable and at what stands in that.
 local decide, read, read_plain = Context.decide, Decision.read, Decision.read_plain
-local OK, PLAIN, TOO_LONG = status.OK, Context.PLAIN, Context.TOO_LONG
+local OK, PLAIN, TOO_LONG = status.OK, status.PLAIN, Context.TOO_LONG
 local COMPARE = 0
 local FIRST_SCRATCH = 1024
 local STATES = { unchecked = 0, up = 1, down = 2, draining = 3 }

@@ -9,6 +9,8 @@ local _M = {
   MEMORY = -9,
   STATE = -11,
   TRAPPED = -128,
+  -- Of njk_decide alone (core-wasm/native/decide.c): the request goes on to a peer as it came.
+  PLAIN = 100,
 }
 
 local TEXTS = {

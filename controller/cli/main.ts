@@ -6,7 +6,7 @@ import { SERVICE_ACCOUNT_FOLDER } from "../kubernetes/credentials.js";
 import { CONTROLLER_NAME } from "../model/classes.js";
 import { TrustedNetworks } from "../proxies/embedded/client-address.js";
 import { NotAnswering } from "../proxies/nginx/control-client.js";
-import { PartFailed, PartUnavailable } from "../proxies/nginx/parts.js";
+import { PartMissing } from "../proxies/nginx/parts.js";
 import { checkAdmissionOptions } from "./admission.js";
 import { type CompileOptions, runCompile } from "./compile.js";
 import { type EnvoyResourceOptions, runEnvoyResource } from "./envoy-resource.js";
@@ -304,8 +304,7 @@ program.parseAsync().catch((error: NodeJS.ErrnoException) => {
     error.code === "EADDRINUSE" && error.syscall === "listen"
       ? " (another program has the port; --http-port, --https-port, --metrics-port and --validating-webhook choose others)"
       : "";
-  const known = [PartUnavailable, PartFailed, NotAnswering].some((kind) => error instanceof kind);
-  const code = known ? ` (${error.code})` : "";
+  const code = error instanceof PartMissing || error instanceof NotAnswering ? ` (${error.code})` : "";
   process.stderr.write(`njet-kic: ${error.message}${hint}${code}\n`);
   process.exit(1);
 });

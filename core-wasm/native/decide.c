@@ -46,7 +46,8 @@ PUBLIC int32_t njk_decide(njk_instance *instance, uint32_t context, uint32_t inp
                           const uint8_t *target, uint32_t target_length, uint32_t flags, uint32_t random, uint32_t now,
                           njk_plain *plain) {
   uint8_t *bytes = instance->bytes;
-  memcpy(bytes + input, host, host_length);
+  /* Without a host there may be no address either. */
+  if (host_length > 0) memcpy(bytes + input, host, host_length);
   memcpy(bytes + input + ((host_length + 3) & ~3u), target, target_length);
   instance->words[(context + NOW) / 4] = now;
   int32_t status = njk_route(instance, context, host_length, target_length, flags, random);

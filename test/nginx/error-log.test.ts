@@ -45,6 +45,12 @@ describe("the error log of NGINX", () => {
     expect(why).toBe("");
   });
 
+  it("doubts as well what goes on behind such a header that came among doubtful lines", () => {
+    const other = "x".repeat(1900);
+    const { entries } = passedOn(`${BROKEN}${TAIL}\n${other}\n${BROKEN}\n${other}\n${FORGED}\n`);
+    expect(entries.slice(1).map(({ doubtful }) => doubtful)).toEqual([other, BROKEN, other, FORGED]);
+  });
+
   it("doubts no line behind the longest entry that such a header can make", () => {
     const rest = "x".repeat(2047 - BROKEN.length);
     const { entries } = passedOn(`${BROKEN}\n${rest}\n${OWN}\n`);

@@ -57,7 +57,8 @@ export class ErrorLog {
       if (line !== "" && own) this.line(line.slice(0, LONGEST));
       // Shown, but for what it is: nothing in it counts as said by NGINX.
       else if (line !== "") this.logger.error(this.name, { severity: "error", doubtful: line.slice(0, LONGEST) });
-      if (own && line.includes(RAW)) this.doubtful = LONGEST_ENTRY;
+      // Also in a doubtful line: where it is an entry of its own, that one may go on for longer.
+      if (line.includes(RAW)) this.doubtful = LONGEST_ENTRY;
       this.doubtful -= line.length + 1;
     }
   }

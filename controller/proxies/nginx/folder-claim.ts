@@ -1,5 +1,7 @@
 import { rmSync } from "node:fs";
-import { connect, createServer, type Server } from "node:net";
+import { createServer, type Server } from "node:net";
+import { errorCode } from "../../observability/logger.js";
+import { isListenedOn } from "./unix-socket.js";
 
 /** A socket that nobody listens on is what a controller leaves that was killed. */
 const NOBODY = ["ECONNREFUSED", "ENOENT"];
@@ -19,7 +21,7 @@ export class FolderClaim {
       try {
         return new FolderClaim(await listen(path));
       } catch (error) {
-        if (codeOf(error) !== "EADDRINUSE") throw error;
+        if (errorCode(error) !== "EADDRINUSE") throw error;
         if (tries === TRIES || (await isHeld(path))) {
           throw new Error(`another controller is at work in the folder of ${path}`);
         }
@@ -46,18 +48,8 @@ function listen(path: string): Promise<Server> {
   });
 }
 
-function isHeld(path: string): Promise<boolean> {
-  return new Promise((resolve) => {
-    const socket = connect(path);
-    socket.once("connect", () => {
-      socket.destroy();
-      resolve(true);
-    });
-    // Whatever else is in the way does not show that nobody is there.
-    socket.once("error", (error) => resolve(!NOBODY.includes(codeOf(error) ?? "")));
-  });
-}
-
-function codeOf(error: unknown): string | undefined {
-  return (error as NodeJS.ErrnoException).code;
+async function isHeld(path: string): Promise<boolean> {
+  const answer = await isListenedOn(path);
+  // Whatever else is in the way does not show that nobody is there.
+  return answer === true || !NOBODY.includes(answer);
 }

@@ -31,29 +31,22 @@ export type PartCode =
   | "OPENNJET_MISSING"
   | "OPENNJET_UNUSABLE";
 
-/** A part can't be had on this machine; the message says which, and why. */
-export class PartUnavailable extends Error {
-  override readonly name = "PartUnavailable";
-
+/** A part is not there; the message says which, and why. */
+export class PartMissing extends Error {
   constructor(
     readonly code: PartCode,
     message: string,
   ) {
     super(message);
+    this.name = new.target.name;
   }
 }
 
-/** A part could not be brought or made here, which may succeed another time; the message says which, and what went wrong. */
-export class PartFailed extends Error {
-  override readonly name = "PartFailed";
+/** A part can't be had on this machine. */
+export class PartUnavailable extends PartMissing {}
 
-  constructor(
-    readonly code: PartCode,
-    message: string,
-  ) {
-    super(message);
-  }
-}
+/** A part could not be brought or made here, which may succeed another time. */
+export class PartFailed extends PartMissing {}
 
 const UNAVAILABLE = 3;
 

@@ -1,10 +1,11 @@
 import { rmSync, statSync } from "node:fs";
-import { connect } from "node:net";
 import type { Logger } from "../../observability/logger.js";
-import { errorCode } from "../../observability/logger.js";
+import { isListenedOn } from "../nginx/unix-socket.js";
 
 /** Milliseconds between looks. */
 const INTERVAL = 1_000;
+/** What connecting to a socket fails with whose process has ended. */
+const LEFT = "ECONNREFUSED";
 
 /**
  * Looks after the unix socket of OpenNJet's control server. One that was killed, or is told to read its configuration anew, leaves
@@ -32,7 +33,7 @@ export class ApiSocket {
   /** Takes the socket away if nobody listened on it at the last look either: one that is made just now is not listened on at once. */
   async look(): Promise<void> {
     const found = identityOf(this.path);
-    const left = found !== undefined && (await isLeft(this.path)) ? found : undefined;
+    const left = found !== undefined && (await isListenedOn(this.path)) === LEFT ? found : undefined;
     const before = this.suspect;
     this.suspect = left;
     if (left === undefined || left !== before || identityOf(this.path) !== left) return;
@@ -48,15 +49,4 @@ export class ApiSocket {
 function identityOf(path: string): string | undefined {
   const found = statSync(path, { bigint: true, throwIfNoEntry: false });
   return found && `${found.ino} ${found.ctimeNs}`;
-}
-
-function isLeft(path: string): Promise<boolean> {
-  return new Promise((resolve) => {
-    const socket = connect(path);
-    socket.once("connect", () => {
-      socket.destroy();
-      resolve(false);
-    });
-    socket.once("error", (error) => resolve(errorCode(error) === "ECONNREFUSED"));
-  });
 }

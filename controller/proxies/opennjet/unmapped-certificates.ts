@@ -1,26 +1,9 @@
 /** Certificates that OpenNJet's map does not name yet, where workers have nothing but the map; and what is told of them. Pure. */
 import type { PlanStep } from "../../reconcile/plan.js";
 import { failureOf } from "../plan-step.js";
-import {
-  BodyTooLargeError,
-  JsonRefusedError,
-  ParameterError,
-  PartlyAppliedError,
-  RefusedError,
-  RequestRefusedError,
-} from "./api/errors.js";
+import { PartlyAppliedError, RefusalError } from "./api/errors.js";
 import { canStand } from "./certificate-table.js";
 import type { SetCertificate, TakenCertificates } from "./wanted-certificates.js";
-
-/** What OpenNJet would say of the same map again. */
-const REFUSALS = [
-  BodyTooLargeError,
-  JsonRefusedError,
-  ParameterError,
-  PartlyAppliedError,
-  RefusedError,
-  RequestRefusedError,
-];
 
 class CertificateMapRefusedError extends Error {
   readonly code = "PROXY_CERTIFICATE_MAP_REFUSED";
@@ -60,9 +43,10 @@ export class UnmappedCertificates {
       this.#told.clear();
       return { failures: [], retried };
     }
-    if (!REFUSALS.some((one) => error instanceof one)) return { failures: [], retried: [] };
-    const text = error instanceof Error ? error.message : String(error);
-    const refusal = new CertificateMapRefusedError(`opennjet refuses the map of certificates: ${text}`);
+    // One of two maps was taken: the other was refused.
+    const refused = error instanceof RefusalError || error instanceof PartlyAppliedError;
+    if (!refused) return { failures: [], retried: [] };
+    const refusal = new CertificateMapRefusedError(`opennjet refuses the map of certificates: ${error.message}`);
     for (const [host] of unmapped) this.#told.add(host);
     const all = unmapped.map(([, step]) => step);
     return { failures: all.map((step) => failureOf(step, refusal)), retried: all.filter((step) => !own.has(step)) };

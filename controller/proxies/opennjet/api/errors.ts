@@ -36,6 +36,9 @@ export abstract class OpenNjetApiError extends Error {
   }
 }
 
+/** OpenNJet, or this client before it, has refused the call: nothing has changed, and the same call would be refused again. */
+export abstract class RefusalError extends OpenNjetApiError {}
+
 /** Nothing answers at the address: the request was not sent. */
 export class NotReachableError extends OpenNjetApiError {
   readonly code = "OPENNJET_NOT_REACHABLE";
@@ -78,12 +81,12 @@ export class OutOfMemoryError extends OpenNjetApiError {
 }
 
 /** Code 3, or an HTTP 400 that says so: the body was not read as JSON of the form that the module knows. */
-export class JsonRefusedError extends OpenNjetApiError {
+export class JsonRefusedError extends RefusalError {
   readonly code = "OPENNJET_JSON_REFUSED";
 }
 
 /** Code 4, and codes of a module of its own: refused for the reason that the message gives. */
-export class RefusedError extends OpenNjetApiError {
+export class RefusedError extends RefusalError {
   readonly code = "OPENNJET_REFUSED";
 }
 
@@ -94,31 +97,31 @@ export class UnknownCodeError extends OpenNjetApiError {
 }
 
 /** Code 5: not allowed on this object, such as the removal of a static server or of an upstream in use. */
-export class NotAllowedError extends OpenNjetApiError {
+export class NotAllowedError extends RefusalError {
   readonly code = "OPENNJET_NOT_ALLOWED";
 }
 
 /** Code 8, or a message that says so: an object of this name is there already. */
-export class AlreadyExistsError extends OpenNjetApiError {
+export class AlreadyExistsError extends RefusalError {
   readonly code = "OPENNJET_EXISTS";
 }
 
 /** Code 10, or a parameter that this client refuses to send. */
-export class ParameterError extends OpenNjetApiError {
+export class ParameterError extends RefusalError {
   readonly code = "OPENNJET_PARAMETER";
 }
 
 /** Code 11: a certificate that this server had before, which OpenNJet refuses for good. */
-export class CertificateRepeatedError extends OpenNjetApiError {
+export class CertificateRepeatedError extends RefusalError {
   readonly code = "OPENNJET_CERTIFICATE_REPEATED";
 }
 
 /** Code 12, HTTP 404, or a message that says so: there is no such object. */
-export class NotFoundError extends OpenNjetApiError {
+export class NotFoundError extends RefusalError {
   readonly code = "OPENNJET_NOT_FOUND";
 }
 
-/** Code -1: the module of this path is not loaded in the data plane. */
+/** Code -1: the module of this path is not loaded in the data plane, or not yet, where it starts. */
 export class ModuleNotLoadedError extends OpenNjetApiError {
   readonly code = "OPENNJET_MODULE_NOT_LOADED";
 }
@@ -129,16 +132,16 @@ export class ShuttingDownError extends OpenNjetApiError {
 }
 
 /** HTTP 4xx: the control server has refused the request before anybody saw it, such as for an unknown key or a wrong verb. */
-export class RequestRefusedError extends OpenNjetApiError {
+export class RequestRefusedError extends RefusalError {
   readonly code = "OPENNJET_REQUEST_REFUSED";
 }
 
 /** The body is larger than the API takes: not sent, or HTTP 413. */
-export class BodyTooLargeError extends OpenNjetApiError {
+export class BodyTooLargeError extends RefusalError {
   readonly code = "OPENNJET_BODY_TOO_LARGE";
 }
 
 /** An error of `/v1/upstream_api`; `answerCode` is its word, such as `UpstreamNotFound`. */
-export class UpstreamApiError extends OpenNjetApiError {
+export class UpstreamApiError extends RefusalError {
   readonly code = "OPENNJET_UPSTREAM_REFUSED";
 }

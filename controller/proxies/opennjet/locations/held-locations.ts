@@ -1,5 +1,5 @@
 /** The locations of a running OpenNJet: brought to what they are to be, and looked after. */
-import { AlreadyExistsError, NotFoundError, NotReachableError, OpenNjetApiError } from "../api/errors.js";
+import { AlreadyExistsError, NotFoundError, type OpenNjetApiError, RefusalError } from "../api/errors.js";
 import type { OpenNjetApi, ServerAddress } from "../api/index.js";
 import type { Ledger, LedgerEntry, Named } from "./ledger.js";
 import { type CarriedLocation, locationKey } from "./location-set.js";
@@ -191,7 +191,7 @@ export class HeldLocations {
         this.#held.set(key, { ...named(location), state: "sure" });
         return { added: false };
       }
-      if (!isDefinite(error)) throw error;
+      if (!(error instanceof RefusalError)) throw error;
       this.#held.delete(key);
       return { added: false, error };
     }
@@ -227,7 +227,7 @@ export class HeldLocations {
       try {
         return await call();
       } catch (error) {
-        if (isDefinite(error) || tries === TRIES) throw error;
+        if (error instanceof RefusalError || tries === TRIES) throw error;
         await this.parts.wait(FIRST_WAIT * 2 ** (tries - 1));
       }
     }
@@ -246,11 +246,6 @@ export class HeldLocations {
     const held = [...this.#held.values()].map(named);
     await this.parts.ledger.write([...held, ...this.#removed.values()]);
   }
-}
-
-/** An answer that says for certain that nothing has changed, and that asking again changes nothing. */
-function isDefinite(error: unknown): error is OpenNjetApiError {
-  return error instanceof OpenNjetApiError && !error.mayHaveApplied && !(error instanceof NotReachableError);
 }
 
 /** Without what else there is: a body is not kept. */
