@@ -5,14 +5,15 @@ import { askWorker, type DataPlane, type PlaneConnection } from "./questions.js"
 
 /**
  * Rounds until workers count as late, or what they say as wrong: after a change; and until the first whole set is told as served, since a
- * worker that starts is told of everything twice, and answers nobody meanwhile.
+ * worker that starts is told of everything twice.
  */
 const ROUNDS = { change: 40, look: 40, start: 200 };
 /**
  * Rounds after which workers that were never met are waited for no longer: an idle OpenNJet has most connections taken by one worker, and
- * who was not asked is asked at the next look.
+ * who was not asked is asked at the next look. A worker that starts may take no connection for two seconds, and knows of no location when
+ * it takes the first: a start waits for it as long as for what workers say.
  */
-const ENOUGH = { change: 40, look: 2, start: 40 };
+const ENOUGH = { change: 40, look: 2, start: ROUNDS.start };
 /** Milliseconds between rounds. */
 const ASK_AGAIN = 25;
 /**
