@@ -6,6 +6,7 @@ local requests = require "balancer.requests"
 local queue = require "balancer.queue"
 local worker = require "balancer.worker"
 local by_name = require "balancer.by_name"
+local milliseconds = require "balancer.milliseconds"
 
 local match = string.match
 local set_current_peer, set_more_tries, set_timeouts = balancer.set_current_peer, balancer.set_more_tries, balancer.set_timeouts
@@ -28,6 +29,7 @@ end
 local function connect(record)
   local upstream = record.upstream
   record.attempts = record.attempts + 1
+  record.asked_at, record.answered_at = milliseconds(), false
   if record.tried_peers then record.tried_peers[record.attempts] = record.peer end
   local ok, why = set_current_peer(record.peer.id)
   if not ok then

@@ -2,6 +2,7 @@
 local ngx = ngx or njt
 local base = require "resty.core.base"
 local count = require "balancer.count"
+local milliseconds = require "balancer.milliseconds"
 local queue = require "balancer.queue"
 local requests = require "balancer.requests"
 local variables = require "balancer.variables"
@@ -43,14 +44,20 @@ local function has_failed(record, status)
   return last == 502 or last == 504
 end
 
+--- Seconds that the only attempt of a request took, as `$upstream_response_time` has them.
+local function response_time(record, r)
+  local now = milliseconds()
+  -- NGINX took the time between these two, which are the same: it has not to be asked, which costs more than all else here.
+  if now and record.answered_at == now then return (now - record.asked_at) / 1000 end
+  return number_of(r, RESPONSE_TIME)
+end
+
 local function count_attempts(record, r, class, received, sent, seconds, now)
   local upstream = record.upstream
   local key = upstream.key
   local counts = count.peer(key, record.peer.id)
   if not record.special then
-    -- The peer can't have taken longer than the whole request.
-    local response = seconds > 0 and number_of(r, RESPONSE_TIME) or 0
-    count.last_attempt(counts, class, received, sent, seconds, response, now)
+    count.last_attempt(counts, class, received, sent, seconds, response_time(record, r), now)
     return
   end
   local statuses, times = {}, {}

@@ -51,6 +51,8 @@ local function new_record()
     special = false,
     by_name = false,
     pages = false,
+    asked_at = false,
+    answered_at = false,
   }
 end
 

@@ -5,6 +5,7 @@ local base = require "resty.core.base"
 local answers = require "balancer.answers"
 local error_pages = require "balancer.error_pages"
 local headers = require "balancer.headers"
+local milliseconds = require "balancer.milliseconds"
 local requests = require "balancer.requests"
 local session_cookie = require "balancer.session_cookie"
 local variables = require "balancer.variables"
@@ -54,6 +55,7 @@ end
 function respond.run()
   local record = current()
   if not record or record.failure or record.attempts == 0 then return end
+  record.answered_at = milliseconds()
   local status = ngx.status
   -- HTTP/0.9 has no status, for which NGINX says 9.
   local is_common = status >= LEAST_STATUS and status <= MOST_STATUS

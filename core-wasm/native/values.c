@@ -91,15 +91,18 @@ static uint64_t hex_of(uint64_t nibbles) {
   return nibbles + '0' * ones + letters * ('a' - '0' - 10);
 }
 
+/* Halves of four bytes, the higher one first, each as a byte: the lowest one of the number is that of the first byte. */
+static uint64_t halves_of(const uint8_t *bytes) {
+  uint64_t spread = (uint64_t)bytes[0] | (uint64_t)bytes[1] << 8 | (uint64_t)bytes[2] << 16 | (uint64_t)bytes[3] << 24;
+  spread = (spread | spread << 16) & 0x0000ffff0000ffff;
+  spread = (spread | spread << 8) & 0x00ff00ff00ff00ff;
+  return (spread >> 4 & 0x000f000f000f000f) | (spread & 0x000f000f000f000f) << 8;
+}
+
 /* Writes bytes as two hex digits each, four at a time; `number` is a multiple of four. */
 PUBLIC void njk_hex(char *text, const uint8_t *bytes, int32_t number) {
   for (int32_t i = 0; i < number; i += 4) {
-    uint64_t nibbles = 0;
-    for (int32_t n = 0; n < 4; n++) {
-      nibbles |= (uint64_t)(bytes[i + n] >> 4) << (16 * n);
-      nibbles |= (uint64_t)(bytes[i + n] & 15) << (16 * n + 8);
-    }
-    uint64_t digits = hex_of(nibbles);
+    uint64_t digits = hex_of(halves_of(bytes + i));
     for (int32_t n = 0; n < 8; n++) text[2 * i + n] = (char)(digits >> (8 * n));
   }
 }

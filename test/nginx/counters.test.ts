@@ -90,6 +90,22 @@ describe.skipIf(noNginx)("what NGINX counts", () => {
     expect(responses?.seconds).toBeCloseTo(sum(logged), 4);
   });
 
+  it("is that time also where the body comes long after the head of the answer", async () => {
+    const peer = closing(
+      await httpPeer((_request, response) => {
+        response.flushHeaders();
+        setTimeout(() => response.end("hello"), 300);
+      }),
+    );
+    const nginx = await RequestNginx.start([upstreamStep("web", [peer.port]), proxyHost(HOST, "web")]);
+    expect((await ask(nginx.http)).status).toBe(200);
+    const [line] = await nginx.logged(HOST, 1);
+    expect(Number(line.upstreamResponseSeconds)).toBeGreaterThan(Number(line.upstreamHeaderSeconds));
+    const [{ peers }] = (await counters(nginx)).workers;
+    const { responses } = peers[keyOf("web")][`127.0.0.1:${peer.port}`];
+    expect(responses?.seconds).toBeCloseTo(Number(line.upstreamResponseSeconds), 4);
+  });
+
   it("goes with its host or peer, and the totals never go down", async () => {
     const peer = closing(await httpPeer((_request, response) => response.end("hello")));
     const nginx = await RequestNginx.start([upstreamStep("web", [peer.port]), proxyHost(HOST, "web")]);

@@ -74,6 +74,14 @@ describe.skipIf(noNginx)("the balancer reads variables of NGINX", () => {
           variables.open(assert(require("balancer.core.native").load "${library}"))
           local r = require("resty.core.base").get_request()
           ngx.print(("%.17g"):format(variables.number(r, variables.name "arg_n")))
+        } }
+        location = /hex { content_by_lua_block {
+          local ffi = require "ffi"
+          local library = assert(require("balancer.core.native").load "${library}")
+          local bytes, text = ffi.new "uint8_t[256]", ffi.new "char[512]"
+          for i = 0, 255 do bytes[i] = i end
+          library.functions.njk_hex(text, bytes, 256)
+          ngx.print(ffi.string(text, 512))
         } }`,
     });
     closing(nginx);
@@ -132,5 +140,10 @@ describe.skipIf(noNginx)("the balancer reads variables of NGINX", () => {
     ["007.250", 7.25],
   ])("and the number that the value %j begins with", async (text, number) => {
     expect(Number((await nginx.get(`/number?n=${text}`)).body.toString())).toBe(number);
+  });
+
+  it("and makes two digits of each byte of an id, the higher one first", async () => {
+    const { body } = await nginx.get("/hex");
+    expect(body.toString()).toBe(Buffer.from(Array.from({ length: 256 }, (_, byte) => byte)).toString("hex"));
   });
 });

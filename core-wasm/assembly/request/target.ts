@@ -37,6 +37,8 @@ function takeQuery(ctx: usize, at: usize, end: usize): bool {
   let start = at + 1;
   let stop: usize = load<u8>(at) == <u8>QUESTION ? 0 : start - 1;
   for (let p = start; p < end; p++) {
+    p += plainLength(p, <u32>(end - p));
+    if (p == end) break;
     let c: u32 = load<u8>(p);
     if (targetClass(c) == 4) return false;
     if (c == HASH && !stop) stop = p;
@@ -131,10 +133,10 @@ const HIGH: u64 = 0x8080808080808080;
 const SLASHES: u64 = 0x2f2f2f2f2f2f2f2f;
 
 /**
- * How many of the first `length` bytes at `at` are known to be a plain path that is its own normal form: all of them, or
- * a multiple of eight. Looked for, eight bytes at once: control characters, blanks, `! # % ' ?` and DEL, and a slash or
- * dot after a slash. (`x - LOW & ~x & HIGH` marks the zero bytes of x, and above one perhaps others.) Input can be read
- * past its end.
+ * How many of the first `length` bytes at `at` are known to be a plain path that is its own normal form. Looked for, eight bytes at once:
+ * control characters, blanks, `! # % ' ?` and DEL, and a slash or dot after a slash. (`x - LOW & ~x & HIGH` marks the zero bytes of x, and above
+ * one perhaps others: the lowest mark is right.) Input can be read past its end. A query in which none of these stands has nothing to be
+ * looked at either.
  */
 function plainLength(at: usize, length: u32): u32 {
   for (let left = <i32>length; left > 0; left -= 8, at += 8) {
@@ -149,8 +151,8 @@ function plainLength(at: usize, length: u32): u32 {
     let a = (w & ~(LOW * 6)) ^ (LOW * 0x21);
     let b = (w | (LOW << 6)) ^ (LOW * 0x7f);
     let c = (w ^ SLASHES) | ((next ^ SLASHES) & ~LOW);
-    let marks = ((a - LOW) & ~a) | ((b - LOW) & ~b) | ((c - LOW) & ~c) | ((w - LOW * 0x21) & ~w);
-    if (marks & HIGH) return length - <u32>left;
+    let marks = (((a - LOW) & ~a) | ((b - LOW) & ~b) | ((c - LOW) & ~c) | ((w - LOW * 0x21) & ~w)) & HIGH;
+    if (marks) return length - <u32>left + <u32>(ctz(marks) >> 3);
   }
   return length;
 }
@@ -168,22 +170,15 @@ export function takeTarget(ctx: usize, at: usize, length: u32): bool {
   }
   store<u32>(ctx, <u32>at, X_TARGET);
   store<u32>(ctx, <u32>(end - at), X_TARGET_LENGTH);
-  let p = at + plainLength(at, <u32>(end - at));
-  // The byte before is looked at again: it may be a slash.
-  if (p > at && p < end) p--;
+  let p = at;
   for (; p < end; p++) {
+    p += plainLength(p, <u32>(end - p));
+    if (p == end) break;
     let kind: u32 = targetClass(load<u8>(p));
     if (!kind) continue;
-    if (kind == 1) {
-      // A slash or a dot after a slash may call for merging or resolving.
-      if (p + 1 == end) continue;
-      let next: u32 = load<u8>(p + 1);
-      if (next != SLASH && next != DOT) continue;
-    } else if (kind == 3) {
-      break;
-    } else if (kind == 4) {
-      return false;
-    }
+    if (kind == 3) break;
+    if (kind == 4) return false;
+    // An escape, or a slash that may call for merging or resolving.
     p = decodePath(ctx, at, end);
     return p ? takeQuery(ctx, p, end) : false;
   }
