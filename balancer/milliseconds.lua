@@ -5,6 +5,7 @@
 local ffi = require "ffi"
 
 local C = ffi.C
+local tonumber = tonumber
 
 -- Each is one number. As an array its name means an address, which is looked for once.
 ffi.cdef [[

@@ -9,6 +9,8 @@ local base = require "resty.core.base"
 
 local band, rshift = bit.band, bit.rshift
 local cast = ffi.cast
+-- A global is looked up in each trace.
+local tonumber = tonumber
 local get_request = base.get_request
 local address = ffi.typeof("uintptr_t")
 
@@ -51,6 +53,10 @@ local function new_record()
     special = false,
     by_name = false,
     pages = false,
+    failure = false,
+    body_limit = false,
+    waits_in = false,
+    tried_peers = false,
     asked_at = false,
     answered_at = false,
   }

@@ -2,6 +2,8 @@
 -- says, the session cookie included.
 local ngx = ngx or njt
 local base = require "resty.core.base"
+-- Declares a function of the Lua module.
+require "resty.core.misc"
 local answers = require "balancer.answers"
 local error_pages = require "balancer.error_pages"
 local headers = require "balancer.headers"
@@ -12,6 +14,7 @@ local variables = require "balancer.variables"
 
 local http_version = ngx.req.http_version
 local current, get_request, has_variable = requests.current, base.get_request, variables.find
+local status_of = variables.native "get_resp_status"
 local PEERS_UPGRADE = variables.name "upstream_http_upgrade"
 
 local respond = {}
@@ -56,7 +59,7 @@ function respond.run()
   local record = current()
   if not record or record.failure or record.attempts == 0 then return end
   record.answered_at = milliseconds()
-  local status = ngx.status
+  local status = status_of(get_request())
   -- HTTP/0.9 has no status, for which NGINX says 9.
   local is_common = status >= LEAST_STATUS and status <= MOST_STATUS
   local special = record.special

@@ -23,6 +23,7 @@ local catch_up = follower.catch_up
 local begin, upstream_of = requests.begin, upstreams.get
 local new_decision, decide_bytes = RoutingTable.new_decision, RoutingTable.decide_bytes
 local now, random = worker.now, worker.random
+local next_id, ID_LENGTH, set_variable = request_ids.next, request_ids.LENGTH, variables.set
 
 local route = {
   --- Bytes of a body where an upstream sets no limit; 0: any number.
@@ -79,8 +80,8 @@ end
 
 --- Gives a request an id of its own.
 local function give_id(r)
-  local id = request_ids.next()
-  if id then variables.set(r, ID, id, request_ids.LENGTH) end
+  local id = next_id()
+  if id then set_variable(r, ID, id, ID_LENGTH) end
 end
 
 --- Notes what was decided, for the phases after this.

@@ -1,5 +1,7 @@
 --- The core of this worker, and the clock and randomness that it is asked with.
 local ngx = ngx or njt
+-- Declares a function of the Lua module.
+require "resty.core.time"
 local native = require "balancer.core.native"
 local request_ids = require "balancer.request_ids"
 local RoutingTable = require "balancer.core.routing_table"
@@ -7,7 +9,7 @@ local record = require "balancer.state.record"
 local store = require "balancer.state.store"
 local variables = require "balancer.variables"
 
-local random, now = math.random, ngx.now
+local random, now = math.random, variables.native "now"
 
 local worker = {
   --- The RoutingTable; nil before `open`.

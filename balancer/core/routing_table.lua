@@ -45,7 +45,7 @@ local status = require "balancer.core.status"
 
 local copy = ffi.copy
 -- Called by their names, and not as methods: for those LuaJIT looks at the table, at its metatable and at what stands in that.
-local decide, read, read_plain = Context.decide, Decision.read, Decision.read_plain
+local decide, read, read_plain, set_time = Context.decide, Decision.read, Decision.read_plain, Context.set_time
 local OK, PLAIN, TOO_LONG = status.OK, status.PLAIN, Context.TOO_LONG
 local COMPARE = 0
 local FIRST_SCRATCH = 1024
@@ -288,7 +288,7 @@ function RoutingTable:pick_peer(key, hash, tried, random, now, choice)
   end
   copy(instance.bytes + (at + count * 4), key, #key)
   local context = self.context
-  context:set_time(now)
+  set_time(context, now)
   local code = self.functions.njk_peer_pick(
     instance,
     context.address,
@@ -315,7 +315,7 @@ end
 
 function RoutingTable:peer_done(token, failed, now)
   local context = self.context
-  context:set_time(now)
+  set_time(context, now)
   local code = self.functions.njk_peer_done(self.memory.instance, context.address, token, failed and 1 or 0)
   if code < 0 then
     return self:failure(code)
