@@ -70,10 +70,16 @@ export class Child {
 
   /** Log lines so far, parsed. */
   log(): Record<string, unknown>[] {
-    return this.stderr
-      .split("\n")
-      .slice(0, -1)
-      .map((line) => JSON.parse(line) as Record<string, unknown>);
+    return this.stderr.split("\n").slice(0, -1).map(parseLine);
+  }
+}
+
+/** Throws with the whole line where it is none of the log: it tells why a command has ended. */
+function parseLine(line: string): Record<string, unknown> {
+  try {
+    return JSON.parse(line) as Record<string, unknown>;
+  } catch {
+    throw new Error(`no line of the log: ${line}`);
   }
 }
 

@@ -60,7 +60,7 @@ export async function makeDriven(options: DrivenOptions = {}): Promise<Driven> {
     now: Date.now,
   });
   const client = new ControlClient(folder.socket, folder.token);
-  const configuration = configurationOf(found, folder, options);
+  const text = configurationOf(found, folder, options);
   let supervisor: Supervisor | undefined;
   const proxy = new NginxProxy({
     compiler: makeRoutingTable(),
@@ -68,7 +68,14 @@ export async function makeDriven(options: DrivenOptions = {}): Promise<Driven> {
     client,
     logger,
     makeRunner: (onRestart) => {
-      supervisor = new Supervisor({ installation: found, folder, configuration, client, logger, onRestart });
+      supervisor = new Supervisor({
+        installation: found,
+        folder,
+        configuration: () => text,
+        client,
+        logger,
+        onRestart,
+      });
       return supervisor;
     },
     defaultCertificate: options.defaultCertificate,

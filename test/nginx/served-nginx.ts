@@ -3,6 +3,7 @@ import { readdirSync, readFileSync, readlinkSync } from "node:fs";
 import { createLogger } from "../../controller/observability/logger.js";
 import { nginxConfiguration } from "../../controller/proxies/nginx/configuration.js";
 import { ControlClient } from "../../controller/proxies/nginx/control-client.js";
+import { ListenerPorts } from "../../controller/proxies/nginx/listener-ports.js";
 import { NginxProxy } from "../../controller/proxies/nginx/nginx-proxy.js";
 import { nativeCore, PACKAGE_ROOT } from "../../controller/proxies/nginx/parts.js";
 import { NginxFolder } from "../../controller/proxies/nginx/run-folder.js";
@@ -11,7 +12,6 @@ import { customaryUser, userDatabase } from "../../controller/proxies/nginx/work
 import { makeCertificate } from "../support/certificates.js";
 import { makeRoutingTable } from "../support/core.js";
 import { cleanup } from "../support/harness.js";
-import { closedPort } from "../support/peers.js";
 import { installation } from "./installation.js";
 
 export interface Served {
@@ -25,17 +25,20 @@ export interface Served {
   workerPids(): Promise<number[]>;
 }
 
+/** A port of loopback that is free. */
+const FREE = { address: "127.0.0.1", port: 0 };
+
 /** Two workers on free loopback ports; closed after the test. */
 export async function served(): Promise<Served> {
   const found = await installation();
   const folder = NginxFolder.temporary();
   const lines: Record<string, unknown>[] = [];
   const logger = createLogger({ sink: { write: (line) => lines.push(JSON.parse(line)) }, now: Date.now });
-  const [http, https] = [await closedPort(), await closedPort()];
+  const ports = await ListenerPorts.choose(FREE, FREE);
   const defaultCertificate = makeCertificate("default");
   folder.write(folder.certificateFile, defaultCertificate.chain);
   folder.write(folder.certificateKeyFile, defaultCertificate.key);
-  const configuration = nginxConfiguration({
+  const settings = {
     ...found,
     packageRoot: PACKAGE_ROOT ?? "",
     library: await nativeCore(),
@@ -44,13 +47,12 @@ export async function served(): Promise<Served> {
     controlSocket: folder.socket,
     tokenFile: folder.tokenFile,
     journalFile: folder.journal,
-    http: { address: "127.0.0.1", port: http },
-    https: { address: "127.0.0.1", port: https },
     defaultCertificate: { chain: folder.certificateFile, key: folder.certificateKeyFile },
     ...{ workers: 2, connections: 1024, trustedProxies: [], proxyProtocol: false, allowUnderscoreHeaders: false },
     ...(process.getuid?.() === 0 ? { user: customaryUser(userDatabase()) } : {}),
-    ...{ errorLog: "stderr", errorLevel: "warn", bodyLimit: 0, stateSize: 32, shutdownTimeout: 5_000 },
-  });
+    ...{ errorLog: "stderr", errorLevel: "warn" as const, bodyLimit: 0, stateSize: 32, shutdownTimeout: 5_000 },
+  };
+  const configuration = () => nginxConfiguration({ ...settings, http: ports.http, https: ports.https });
   const client = new ControlClient(folder.socket, folder.token);
   const proxy = new NginxProxy({
     compiler: makeRoutingTable(),
@@ -58,10 +60,10 @@ export async function served(): Promise<Served> {
     client,
     logger,
     makeRunner: (onRestart) =>
-      new Supervisor({ installation: found, folder, configuration, client, logger, onRestart }),
+      new Supervisor({ installation: found, folder, configuration, ports, client, logger, onRestart }),
     defaultCertificate,
     accessLog: false,
-    ports: { http, https },
+    ports,
   });
   const beside = new ControlClient(folder.socket, folder.token);
   cleanup(async () => {
@@ -70,7 +72,7 @@ export async function served(): Promise<Served> {
   });
   await proxy.listen();
   const workerPids = async () => (await beside.state()).workers.map(({ pid }) => pid);
-  return { proxy, http, https, client: beside, lines, workerPids };
+  return { proxy, http: ports.http.port, https: ports.https.port, client: beside, lines, workerPids };
 }
 
 /** Bytes in RAM that a process has for itself; what it shares with others, such as the dicts, is not among them. */

@@ -81,7 +81,7 @@ export async function carriedDouble(options: CarriedDoubleOptions = {}): Promise
     api: between === undefined ? api.locations : observed(api.locations, between),
     server: { addressPort: PLAIN, serverName: LOCATIONS_SERVER_NAME },
     backends,
-    plane: dataPlane({ port: http }, WORKERS, false),
+    plane: dataPlane(() => ({ port: http }), WORKERS, false),
     ledger,
     names,
     maxLocations,

@@ -37,7 +37,7 @@ export async function carriedOver(
     ledger,
     backends,
     balancer,
-    plane: dataPlane({ address: "127.0.0.1", port: njet.http }, workers, false),
+    plane: dataPlane(() => ({ address: "127.0.0.1", port: njet.http }), workers, false),
     release: () => backends.close(),
   });
   cleanup(() => carrier.close(0));

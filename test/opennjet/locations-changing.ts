@@ -56,7 +56,7 @@ export async function changing(maxLocations?: number): Promise<Changing> {
         return backends.post(list);
       },
     },
-    plane: dataPlane({ port: http }, 1, false),
+    plane: dataPlane(() => ({ port: http }), 1, false),
     maxLocations,
     release: () => backends.close(),
   });

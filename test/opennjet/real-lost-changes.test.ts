@@ -103,7 +103,7 @@ async function answers({ njet }: Shop, host: string): Promise<string[]> {
 
 /** What each worker says to a question. */
 async function said({ njet }: Shop, question: Question): Promise<boolean[]> {
-  const plane = dataPlane({ address: "127.0.0.1", port: njet.http }, WORKERS, false);
+  const plane = dataPlane(() => ({ address: "127.0.0.1", port: njet.http }), WORKERS, false);
   const found = new Map<string, boolean>();
   await until("each worker was asked", async () => {
     const asked = Array.from({ length: 16 }, async () => {

@@ -12,6 +12,7 @@ const LEVELS: Record<string, LogLevel> = {
   alert: "error",
   emerg: "error",
 };
+const TAKEN = /^bind\(\) to \S+:(\d+) failed \(\d+: Address already in use\)/;
 /** Longer lines are cut; NGINX itself cuts at 2,048 bytes. */
 const LONGEST = 4096;
 const LONGEST_ENTRY = 2048;
@@ -39,6 +40,14 @@ export class ErrorLog {
   /** The last lines about why NGINX could not go on; empty if there are none. */
   get why(): string {
     return this.severe.join("; ");
+  }
+
+  /** Ports that NGINX could not have because somebody listens there, as far as it has named them. */
+  get taken(): number[] {
+    return this.severe.flatMap((text) => {
+      const port = TAKEN.exec(text)?.[1];
+      return port === undefined ? [] : [Number(port)];
+    });
   }
 
   /** A new NGINX begins. */

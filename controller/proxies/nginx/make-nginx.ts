@@ -2,13 +2,15 @@ import type { Logger } from "../../observability/logger.js";
 import { usableCores } from "../usable-cores.js";
 import { AttachedNginx } from "./attached.js";
 import { nginxConfiguration } from "./configuration.js";
+import type { NginxConfigurationOptions } from "./configuration-options.js";
 import type { NginxListener } from "./configured-values.js";
 import { ControlClient } from "./control-client.js";
+import { keepCertificate } from "./default-certificate.js";
+import { ListenerPorts } from "./listener-ports.js";
 import { NginxProxy } from "./nginx-proxy.js";
 import { findNginx, nativeCore, PACKAGE_ROOT } from "./parts.js";
 import type { ImageCompiler } from "./plan-pieces.js";
 import { NginxFolder } from "./run-folder.js";
-import { keepCertificate, portOf } from "./start-parts.js";
 import { Supervisor } from "./supervisor.js";
 import { chooseWorkerUser } from "./worker-user.js";
 
@@ -48,7 +50,7 @@ export async function ownNginx({ compiler, logger }: Parts, options: NginxOption
   const say = (text: string) => logger.info("preparing nginx", { text });
   const installation = await findNginx({ binary: options.binary, say });
   const library = await nativeCore({ say });
-  const ports = { http: await portOf(options.http), https: await portOf(options.https) };
+  const ports = await ListenerPorts.choose(options.http, options.https);
   const folder = options.runDir === undefined ? NginxFolder.temporary() : NginxFolder.stable(options.runDir);
   if (folder.foreign.length > 0) logger.warn("taken out of the run folder: it was not ours", { paths: folder.foreign });
   if (folder.stays && folder.isReplaceable) {
@@ -59,7 +61,7 @@ export async function ownNginx({ compiler, logger }: Parts, options: NginxOption
   try {
     const certificate = keepCertificate(folder, options.defaultCertificate);
     const user = await chooseWorkerUser({ server: "nginx", folder: folder.temp, asked: options.user, logger });
-    const text = nginxConfiguration({
+    const settings: Omit<NginxConfigurationOptions, "http" | "https"> = {
       modules: installation.modules,
       luaPath: installation.luaPath,
       luaCPath: installation.luaCPath,
@@ -70,8 +72,6 @@ export async function ownNginx({ compiler, logger }: Parts, options: NginxOption
       controlSocket: folder.socket,
       tokenFile: folder.tokenFile,
       journalFile: folder.journal,
-      http: { ...options.http, port: ports.http },
-      https: { ...options.https, port: ports.https },
       defaultCertificate: { chain: folder.certificateFile, key: folder.certificateKeyFile },
       // NGINX's `auto` counts the cores of the machine, also those that a container may not use: each worker holds the whole state.
       workers: options.workers || usableCores(),
@@ -86,17 +86,20 @@ export async function ownNginx({ compiler, logger }: Parts, options: NginxOption
       bodyLimit: 0,
       stateSize: options.stateSize,
       shutdownTimeout: options.drainTime,
-    });
+    };
     const client = new ControlClient(folder.socket, folder.token);
     // A newer program brings newer Lua code: an NGINX that is taken over has to read it.
-    const configuration = `# njet-kic ${options.version}\n${text}`;
+    const configuration = () => {
+      const text = nginxConfiguration({ ...settings, http: ports.http, https: ports.https });
+      return `# njet-kic ${options.version}\n${text}`;
+    };
     return new NginxProxy({
       compiler,
       folder,
       client,
       logger,
       makeRunner: (onRestart) => {
-        return new Supervisor({ installation, folder, configuration, client, logger, onRestart });
+        return new Supervisor({ installation, folder, configuration, ports, client, logger, onRestart });
       },
       defaultCertificate: certificate,
       ports,

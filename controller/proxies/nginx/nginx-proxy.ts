@@ -25,6 +25,12 @@ const CHECK_INTERVAL = 1_000;
 const KINDS = { host: PIECE.shard, upstream: PIECE.upstream, certificate: PIECE.certificate };
 const DEFAULT_CERTIFICATE = pieceName({ kind: PIECE.certificate, key: "" });
 
+/** The ports of the two listeners, as they are now. */
+export interface ListeningPorts {
+  readonly http: { port: number };
+  readonly https: { port: number };
+}
+
 /** Who sees to it that an NGINX runs. */
 export interface NginxRunner {
   /** Resolves when NGINX answers; rejects with what is in the way. */
@@ -44,8 +50,8 @@ export interface NginxProxyParts {
   makeRunner(onRestart: () => void): NginxRunner;
   /** PEM; for handshakes that no object has a certificate for. Undefined: what NGINX has stays. */
   defaultCertificate: { chain: string; key: string } | undefined;
-  /** Undefined: not known. */
-  ports: { http: number; https: number } | undefined;
+  /** Known for sure when the runner has started; undefined: not known. */
+  ports: ListeningPorts | undefined;
   /** NGINX writes its access log into the pipe of the folder. */
   accessLog: boolean;
 }
@@ -108,7 +114,7 @@ export class NginxProxy implements DrivenProxy {
 
   addresses(): { http: { port: number } | undefined; https: { port: number } | undefined } {
     const { ports } = this.parts;
-    return { http: ports && { port: ports.http }, https: ports && { port: ports.https } };
+    return { http: ports && { port: ports.http.port }, https: ports && { port: ports.https.port } };
   }
 
   apply(plan: Plan): Promise<{ generation: string; failures: ApplyFailure[] }> {

@@ -3,6 +3,7 @@ import { rmSync } from "node:fs";
 import type { Logger } from "../../observability/logger.js";
 import { type ControlClient, NotAnswering } from "./control-client.js";
 import { ErrorLog } from "./error-log.js";
+import type { ListenerPorts } from "./listener-ports.js";
 import type { NginxInstallation } from "./parts.js";
 import { processIdentity } from "./process-identity.js";
 import type { NginxFolder } from "./run-folder.js";
@@ -11,6 +12,8 @@ import type { NginxFolder } from "./run-folder.js";
 const POLL = 20;
 /** A start that takes longer has failed. The journal is read meanwhile: a second for ten thousand hosts. */
 const LONGEST_START = 60_000;
+/** Times that ports are chosen before a start is given up. NGINX itself tries for 2.5 seconds to have one. */
+const MOST_STARTS = 5;
 const FIRST_WAIT = 50;
 const LONGEST_WAIT = 10_000;
 /** Who has run for so long starts again without delay. */
@@ -37,8 +40,10 @@ export interface SupervisorParts {
   name?: string;
   installation: Pick<NginxInstallation, "binary" | "env">;
   folder: NginxFolder;
-  /** Text of nginx.conf. */
-  configuration: string;
+  /** Text of nginx.conf, with the ports as they are now. */
+  configuration(): string;
+  /** Where some were chosen here; undefined: all are given. */
+  ports?: Pick<ListenerPorts, "chooseAgain">;
   /** Called before each start, while none of the server's processes is to be taken over. */
   prepare?(): void;
   /** Called before the server is told to read its configuration anew. */
@@ -81,8 +86,8 @@ export class Supervisor {
   /** Resolves when NGINX answers. Rejects with what it said if it does not start. */
   async start(): Promise<void> {
     const { folder, configuration } = this.parts;
-    const changed = folder.write(folder.configuration, configuration);
-    const master = (folder.stays ? await this.takeOver(changed) : undefined) ?? (await this.begin());
+    const changed = folder.write(folder.configuration, configuration());
+    const master = (folder.stays ? await this.takeOver(changed) : undefined) ?? (await this.beginOnFreePorts());
     void this.watch(master);
   }
 
@@ -130,6 +135,21 @@ export class Supervisor {
       this.signal(master, "SIGHUP");
     }
     return master;
+  }
+
+  /** As `begin`; with other ports where somebody else was faster to have those that were chosen here. */
+  private async beginOnFreePorts(): Promise<Master> {
+    const { folder, configuration, ports, logger } = this.parts;
+    for (let start = 1; ; start++) {
+      try {
+        return await this.begin();
+      } catch (error) {
+        const { taken } = this.log;
+        if (start === MOST_STARTS || this.stopping || !(await ports?.chooseAgain(taken))) throw error;
+        logger.info(`${this.name} is started with other ports: somebody else has one that was chosen`, { taken });
+        folder.write(folder.configuration, configuration());
+      }
+    }
   }
 
   /** Starts an NGINX and waits for its answer. */

@@ -1,5 +1,6 @@
 import { Agent, type RequestOptions, request } from "node:http";
 import { connect } from "node:net";
+import type { NginxListener } from "../nginx/configured-values.js";
 import type { DataPlane, PlaneAnswer } from "./locations/questions.js";
 
 const ANSWER_TIME = 2_000;
@@ -7,17 +8,14 @@ const MOST_BODY = 4096;
 /** Says that it is not about somebody else's connection (PROXY protocol, version 1). */
 const NO_PROXY = "PROXY UNKNOWN\r\n";
 
-/** The plain listener of an OpenNJet on this machine, as its clients see it. */
-export function dataPlane(
-  { address, port }: { address?: string; port: number },
-  workers: number,
-  proxyProtocol: boolean,
-): DataPlane {
-  const any = address === undefined || address === "0.0.0.0";
-  const host = any ? "127.0.0.1" : address === "::" ? "::1" : address;
+/** An OpenNJet on this machine as its clients see it, by the plain listener that it has when it is asked. */
+export function dataPlane(listener: () => NginxListener, workers: number, proxyProtocol: boolean): DataPlane {
   return {
     workers: () => workers,
     connect() {
+      const { address, port } = listener();
+      const any = address === undefined || address === "0.0.0.0";
+      const host = any ? "127.0.0.1" : address === "::" ? "::1" : address;
       let isOpen = false;
       const createConnection = () => {
         // Another connection may be another worker's.

@@ -1,9 +1,9 @@
 import { join } from "node:path";
 import type { Logger } from "../../observability/logger.js";
 import { AccessLogPipe } from "../nginx/access-log.js";
-import type { NginxListener } from "../nginx/configured-values.js";
 import { addressPort } from "../nginx/configured-values.js";
 import { FolderClaim } from "../nginx/folder-claim.js";
+import type { ListenerPorts } from "../nginx/listener-ports.js";
 import type { NginxRunner } from "../nginx/nginx-proxy.js";
 import type { NginxFolder } from "../nginx/run-folder.js";
 import { BackendsApi, type OpenNjetApi } from "./api/index.js";
@@ -24,9 +24,8 @@ const NAMES = "backend-names.json";
 export interface LocationsChoices {
   folder: NginxFolder;
   api: OpenNjetApi;
-  /** The plain listener, with its real port. */
-  http: Required<Pick<NginxListener, "port">> & NginxListener;
-  ports: { http: number; https: number };
+  /** The listeners, as they are now. */
+  ports: Pick<ListenerPorts, "http" | "https">;
   /** As many as OpenNJet was told to start. */
   workers: number;
   proxyProtocol: boolean;
@@ -41,7 +40,7 @@ export interface LocationsChoices {
 
 /** The carrier locations over an OpenNJet that is started by its runner. */
 export function locationsCarrier(choices: LocationsChoices): LocationsCarrier {
-  const { folder, api, http, workers, logger } = choices;
+  const { folder, api, ports, workers, logger } = choices;
   const wait = (milliseconds: number) => new Promise<void>((resolve) => setTimeout(resolve, milliseconds));
   const backendsApi = new BackendsApi({ origin: "http://balancer", socketPath: folder.socket, token: folder.token });
   const backends =
@@ -66,7 +65,7 @@ export function locationsCarrier(choices: LocationsChoices): LocationsCarrier {
     openLocations: () =>
       HeldLocations.open({
         api: api.locations,
-        server: { addressPort: addressPort(http), serverName: LOCATIONS_SERVER_NAME },
+        server: { addressPort: addressPort(ports.http), serverName: LOCATIONS_SERVER_NAME },
         ledger: ledger(LOCATIONS, isLedgerEntry),
         now: Date.now,
         wait,
@@ -75,9 +74,9 @@ export function locationsCarrier(choices: LocationsChoices): LocationsCarrier {
     balancer: choices.balancer,
     folder: choices.questions,
     names: ledger(NAMES, isNameHolder),
-    plane: dataPlane(http, workers, choices.proxyProtocol),
+    plane: dataPlane(() => ports.http, workers, choices.proxyProtocol),
     makeRunner: choices.makeRunner,
-    ports: choices.ports,
+    ports,
     maxLocations: choices.maxLocations,
     logger,
     wait,

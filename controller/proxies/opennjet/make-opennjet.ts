@@ -3,11 +3,12 @@ import { join } from "node:path";
 import type { Logger } from "../../observability/logger.js";
 import type { NginxListener } from "../nginx/configured-values.js";
 import { ControlClient } from "../nginx/control-client.js";
+import { keepCertificate } from "../nginx/default-certificate.js";
+import { ListenerPorts } from "../nginx/listener-ports.js";
 import { NginxProxy } from "../nginx/nginx-proxy.js";
 import { nativeCore, PACKAGE_ROOT } from "../nginx/parts.js";
 import type { ImageCompiler } from "../nginx/plan-pieces.js";
 import { NginxFolder } from "../nginx/run-folder.js";
-import { keepCertificate, portOf } from "../nginx/start-parts.js";
 import { Supervisor } from "../nginx/supervisor.js";
 import { chooseWorkerUser } from "../nginx/worker-user.js";
 import { usableCores } from "../usable-cores.js";
@@ -16,7 +17,7 @@ import { ApiSocket } from "./api-socket.js";
 import { CertificateFiles } from "./certificate-files.js";
 import { CertificateMaps } from "./certificate-maps.js";
 import { systemClock } from "./clock.js";
-import { controlFile, openNjetConfiguration } from "./configuration.js";
+import { controlFile, type OpenNjetConfigurationOptions, openNjetConfiguration } from "./configuration.js";
 import { questionFolder } from "./locations/questions.js";
 import { locationsCarrier } from "./make-locations.js";
 import { mapSwitch } from "./map-switch.js";
@@ -78,7 +79,7 @@ export async function ownOpenNjet(
       : await nativeCore({ say: (text) => logger.info("preparing opennjet", { text }) });
   // `auto` counts the cores of the machine, also those that this process may not use; and who asks all workers has to know how many there are.
   const workers = options.workers ?? Math.min(usableCores(), MOST_WORKERS);
-  const ports = { http: await portOf(options.http), https: await portOf(options.https) };
+  const ports = await ListenerPorts.choose(options.http, options.https);
   const { runDir } = options;
   const folder = runDir === undefined ? NginxFolder.temporary("opennjet") : NginxFolder.stable(runDir, "opennjet");
   try {
@@ -90,7 +91,7 @@ export async function ownOpenNjet(
     const apiSocket = join(folder.path, API_SOCKET);
     const files = { chain: plane.defaultPair, key: plane.defaultPair };
     const questions = questionFolder(folder.token);
-    const text = openNjetConfiguration({
+    const settings: Omit<OpenNjetConfigurationOptions, "http" | "https"> = {
       carrier: options.carrier,
       balancer: options.balancer,
       modulesFolder: installation.modules,
@@ -103,8 +104,6 @@ export async function ownOpenNjet(
       controlSocket: folder.socket,
       tokenFile: folder.tokenFile,
       journalFile: folder.journal,
-      http: { ...options.http, port: ports.http },
-      https: { ...options.https, port: ports.https },
       defaultCertificate: files,
       workers,
       connections: CONNECTIONS,
@@ -121,8 +120,9 @@ export async function ownOpenNjet(
       api: { socket: apiSocket },
       stats: options.stats,
       questions,
-    });
-    folder.write(controlFile(folder.path), text.control);
+    };
+    const configuration = () => openNjetConfiguration({ ...settings, http: ports.http, https: ports.https });
+    folder.write(controlFile(folder.path), configuration().control);
     const client = new ControlClient(folder.socket, folder.token);
     const api = new OpenNjetApi({ origin: "http://opennjet", socketPath: apiSocket });
     const beside = new ControlClient(folder.socket, folder.token);
@@ -142,7 +142,8 @@ export async function ownOpenNjet(
         installation,
         folder,
         // A newer program brings newer Lua code: an OpenNJet that is taken over has to read it.
-        configuration: `# njet-kic ${options.version}\n${text.data}`,
+        configuration: () => `# njet-kic ${options.version}\n${configuration().data}`,
+        ports,
         client,
         logger,
         // OpenNJet writes temporary files below the folder above that of its first log.
@@ -165,10 +166,9 @@ export async function ownOpenNjet(
       });
     const { accessLog, proxyProtocol, maxLocations, balancer } = options;
     const shared = { folder, logger, makeRunner, ports, accessLog, questions };
-    const http = { ...options.http, port: ports.http };
     const carrier =
       options.carrier === "locations"
-        ? locationsCarrier({ ...shared, api, http, workers, proxyProtocol, maxLocations, balancer })
+        ? locationsCarrier({ ...shared, api, workers, proxyProtocol, maxLocations, balancer })
         : new NginxProxy({ ...shared, compiler, client, defaultCertificate: certificate });
     proxy = new OpenNjetProxy({
       carrier,

@@ -2,7 +2,7 @@ import { isDeepStrictEqual } from "node:util";
 import type { Logger } from "../../../observability/logger.js";
 import type { MetricsSource } from "../../../observability/metrics-text.js";
 import type { Plan } from "../../../reconcile/plan.js";
-import type { NginxRunner } from "../../nginx/nginx-proxy.js";
+import type { ListeningPorts, NginxRunner } from "../../nginx/nginx-proxy.js";
 import { PeerStates } from "../../peer-states.js";
 import type { Applied, Proxy as DrivenProxy, PeerStateChange } from "../../proxy.js";
 import type { BackendsApi } from "../api/index.js";
@@ -36,7 +36,7 @@ export interface LocationsCarrierParts {
   plane: DataPlane;
   /** `onRestart` is to be called when OpenNJet was started anew, with nothing of what it was told. */
   makeRunner(onRestart: () => void): NginxRunner;
-  ports: { http: number; https: number } | undefined;
+  ports: ListeningPorts | undefined;
   /** Locations in all; the marker is not counted. */
   maxLocations: number;
   logger: Logger;
@@ -97,7 +97,7 @@ export class LocationsCarrier implements DrivenProxy {
 
   addresses(): { http: { port: number } | undefined; https: { port: number } | undefined } {
     const { ports } = this.parts;
-    return { http: ports && { port: ports.http }, https: ports && { port: ports.https } };
+    return { http: ports && { port: ports.http.port }, https: ports && { port: ports.https.port } };
   }
 
   apply(plan: Plan): Promise<Applied> {
