@@ -56,9 +56,9 @@ export class Child {
     });
   }
 
-  /** Resolves when `holds` does; rejects when the process ends before, or after ten seconds. */
+  /** Resolves when `holds` does; rejects when the process ends before, or after half a minute. */
   async until<T>(what: string, holds: () => T | undefined | false): Promise<T> {
-    const deadline = performance.now() + 10_000;
+    const deadline = performance.now() + 30_000;
     for (;;) {
       const value = holds();
       if (value !== undefined && value !== false) return value;

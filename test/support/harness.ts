@@ -63,7 +63,7 @@ export async function startProxy(steps: PlanStep[], options: Partial<EmbeddedPro
 }
 
 /** Resolves when `holds` does; rejects after `timeout` milliseconds. */
-export async function eventually(holds: () => boolean, timeout = 5000): Promise<void> {
+export async function eventually(holds: () => boolean, timeout = 20_000): Promise<void> {
   const deadline = performance.now() + timeout;
   while (!holds()) {
     if (performance.now() > deadline) throw new Error(`did not come true: ${holds}`);
