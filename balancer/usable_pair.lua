@@ -9,6 +9,7 @@ ffi.cdef [[
 const void *TLS_server_method(void);
 void *SSL_CTX_new(const void *method);
 void SSL_CTX_free(void *context);
+int X509_check_private_key(const void *certificate, const void *key);
 int SSL_CTX_use_certificate(void *context, void *certificate);
 int SSL_CTX_use_PrivateKey(void *context, void *key);
 long SSL_CTX_ctrl(void *context, int command, long argument, void *pointer);
@@ -39,7 +40,10 @@ local function reason()
 end
 
 local function take(chain, key)
-  if C.SSL_CTX_use_certificate(context, C.OPENSSL_sk_value(chain, 0)) ~= 1 then return false end
+  local leaf = C.OPENSSL_sk_value(chain, 0)
+  -- The context has a place for each kind of key: one of another kind than its certificate would be compared with a pair from before.
+  if C.X509_check_private_key(leaf, key) ~= 1 then return false end
+  if C.SSL_CTX_use_certificate(context, leaf) ~= 1 then return false end
   C.SSL_CTX_ctrl(context, CHAIN, 0, nil)
   for place = 1, C.OPENSSL_sk_num(chain) - 1 do
     if C.SSL_CTX_ctrl(context, CHAIN_CERT, SHARED, C.OPENSSL_sk_value(chain, place)) ~= 1 then return false end

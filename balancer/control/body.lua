@@ -9,6 +9,9 @@ local body = {}
 --- The body, empty if there is none; nil if it can't be read.
 function body.read()
   ngx.req.read_body()
+  -- From here on the worker has the body, and what is made of it, in one go: the collector is not to wait as it does for requests, see
+  -- state/follower.lua, which tells it to at its next look.
+  collectgarbage("setpause", 200)
   local text = ngx.req.get_body_data()
   if text then return text end
   -- Larger than client_body_buffer_size.

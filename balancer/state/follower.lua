@@ -146,9 +146,10 @@ local GARBAGE = 64
 -- few hosts has 1 MiB: with the collector's own rule, to wait until memory has doubled, looking took more time than it saved.
 local ROOM = 4096
 
---- The collector's pause: percent of what a worker has at which it begins anew.
-local function pause()
-  return math.max(200, math.floor(100 + 100 * ROOM / collectgarbage "count"))
+--- The collector's pause: percent of what a worker has at which it begins anew. It is told at each look, for it holds from when the collector
+-- has looked at everything: told once, of a worker that has little, it would let a large body (see control/body.lua) stay five times over.
+local function set_pause()
+  collectgarbage("setpause", math.max(200, math.floor(100 + 100 * ROOM / collectgarbage "count")))
 end
 
 local function advance(seq)
@@ -171,7 +172,6 @@ local function advance(seq)
   acknowledge(failures)
   -- The collector by itself waits until memory has doubled. It does not know of certificates, whose memory is OpenSSL's.
   collectgarbage("step", GARBAGE)
-  collectgarbage("setpause", pause())
 end
 
 --- Puts in force what has changed since the last call.
@@ -181,7 +181,7 @@ local function catch_up()
 end
 
 -- Compiled these would only take memory, more of it with each way through them.
-for _, one in ipairs { ask, add_to_sum, set_loaded, take, take_everything, acknowledge, pause, advance, catch_up } do jit.off(one, true) end
+for _, one in ipairs { ask, add_to_sum, set_loaded, take, take_everything, acknowledge, set_pause, advance, catch_up } do jit.off(one, true) end
 
 --- The same, for each request: cheap where nothing has changed.
 function follower.catch_up()
@@ -190,7 +190,9 @@ end
 
 --- `premature`: the worker has been told to end.
 local function tick(premature)
-  if premature then leave() else catch_up() end
+  if premature then return leave() end
+  catch_up()
+  set_pause()
 end
 
 --- Brings a worker that starts to the full state, before it serves anybody, and keeps it there. Nothing in processes that serve

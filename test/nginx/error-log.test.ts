@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import type { Logger } from "../../controller/observability/logger.js";
+import { type Logger, silentLogger } from "../../controller/observability/logger.js";
 import { ErrorLog } from "../../controller/proxies/nginx/error-log.js";
 
 interface Entry {
@@ -33,6 +33,18 @@ describe("the error log of NGINX", () => {
 
   it("keeps what NGINX could not start for", () => {
     expect(passedOn("nginx: [emerg] no such file\n", `${OWN}\n`).why).toBe("no such file");
+  });
+
+  it("names the ports that NGINX could not have, where it has given up", () => {
+    const taken = (port: number) =>
+      `nginx: [emerg] bind() to 127.0.0.1:${port} failed (98: Address already in use)\nnginx: [emerg] bind() to [::1]:${port + 1} failed (98: Address already in use)\n`;
+    const log = new ErrorLog(silentLogger);
+    log.take(taken(8080));
+    expect(log.taken).toEqual([]);
+    log.take("nginx: [emerg] still could not bind()\n");
+    expect(log.taken).toEqual([8080, 8081]);
+    log.begin();
+    expect(log.taken).toEqual([]);
   });
 
   it("has nothing said by NGINX that a client has sent in place of a PROXY protocol header", () => {

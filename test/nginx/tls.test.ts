@@ -1,3 +1,4 @@
+import { generateKeyPairSync } from "node:crypto";
 import { connect as connectHttp2 } from "node:http2";
 import type { TLSSocket } from "node:tls";
 import { describe, expect, it } from "vitest";
@@ -66,6 +67,19 @@ describe.skipIf(noNginx)("TLS on NGINX", () => {
     }
     expect(await common(nginx.https, HOST)).toBe("good");
     expect(await common(nginx.https, "other.example.com")).toBe("default");
+  });
+
+  it("refuses a key of another kind than its certificate, whatever pairs came before", async () => {
+    const [pair, other] = [makeCertificate("good", HOST), makeCertificate("other", HOST)];
+    const rsa = generateKeyPairSync("rsa", { modulusLength: 2048 }).privateKey;
+    const key = rsa.export({ type: "pkcs8", format: "pem" }).toString();
+    const nginx = await RequestNginx.start([]);
+    for (const before of [undefined, other, pair]) {
+      if (before !== undefined) await nginx.apply(certificateStep(HOST, before));
+      const mixed = certificateStep(HOST, { ...pair, key, fingerprint: `mixed ${before?.fingerprint}` });
+      await expect(nginx.apply(mixed)).rejects.toThrow(/(?=.*key type)(?=.*PROXY_CERTIFICATE_INVALID)/);
+    }
+    expect(await common(nginx.https, HOST)).toBe("good");
   });
 
   it("tells the peer that the client came by https", async () => {

@@ -12,6 +12,7 @@ const LEVELS: Record<string, LogLevel> = {
   alert: "error",
   emerg: "error",
 };
+const NO_PORT = "still could not bind()";
 const TAKEN = /^bind\(\) to \S+:(\d+) failed \(\d+: Address already in use\)/;
 /** Longer lines are cut; NGINX itself cuts at 2,048 bytes. */
 const LONGEST = 4096;
@@ -42,8 +43,12 @@ export class ErrorLog {
     return this.severe.join("; ");
   }
 
-  /** Ports that NGINX could not have because somebody listens there, as far as it has named them. */
+  /**
+   * Ports that NGINX could not have because somebody listens there, as far as it has named them; none if it had all of them in the end,
+   * which it tries for 2.5 seconds.
+   */
   get taken(): number[] {
+    if (!this.severe.includes(NO_PORT)) return [];
     return this.severe.flatMap((text) => {
       const port = TAKEN.exec(text)?.[1];
       return port === undefined ? [] : [Number(port)];

@@ -63,16 +63,20 @@ export class ListenerPorts {
 
   /** A port on which nobody listens now, and none of `others`: NGINX listens on both. */
   private async free(name: (typeof LISTENERS)[number], others: readonly number[]): Promise<number> {
-    for (let tried = 1; ; tried++) {
+    let taken: unknown;
+    for (let tried = 0; tried < TRIES; ) {
       const candidate = this.random(LOWEST_FREE, HIGHEST_FREE);
       if (others.includes(candidate)) continue;
+      tried++;
       try {
         await probe(this.asked[name].address, candidate);
         return candidate;
       } catch (error) {
-        if (errorCode(error) !== "EADDRINUSE" || tried === TRIES) throw error;
+        if (errorCode(error) !== "EADDRINUSE") throw error;
+        taken = error;
       }
     }
+    throw taken;
   }
 }
 

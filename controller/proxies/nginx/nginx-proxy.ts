@@ -50,7 +50,7 @@ export interface NginxProxyParts {
   makeRunner(onRestart: () => void): NginxRunner;
   /** PEM; for handshakes that no object has a certificate for. Undefined: what NGINX has stays. */
   defaultCertificate: { chain: string; key: string } | undefined;
-  /** Known for sure when the runner has started; undefined: not known. */
+  /** Of an NGINX that is started here, known for sure when it answers; undefined: not known. */
   ports: ListeningPorts | undefined;
   /** NGINX writes its access log into the pipe of the folder. */
   accessLog: boolean;

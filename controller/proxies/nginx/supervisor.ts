@@ -145,7 +145,9 @@ export class Supervisor {
         return await this.begin();
       } catch (error) {
         const { taken } = this.log;
-        if (start === MOST_STARTS || this.stopping || !(await ports?.chooseAgain(taken))) throw error;
+        // What NGINX has said is what is told, also where no other port is found.
+        const others = start < MOST_STARTS && (await ports?.chooseAgain(taken).catch(() => false));
+        if (!others || this.stopping) throw error;
         logger.info(`${this.name} is started with other ports: somebody else has one that was chosen`, { taken });
         folder.write(folder.configuration, configuration());
       }
